@@ -1,0 +1,1 @@
+//! The #[idempotent] annotation as an ordinary library, and the build.rs helper that makes the AgentCard from it.

@@ -1,0 +1,1 @@
+//! Diesel-backed stores for idempotent.

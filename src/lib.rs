@@ -1,0 +1,1 @@
+//! Makes an A2A agent safe to retry.
