@@ -1,5 +1,7 @@
 //! The gate of idempotent: request hash, JSON-RPC, single flight, leases and replay over any store.
 
+#[doc(hidden)]
+pub mod annotated;
 mod clock;
 mod message_id;
 pub mod request_hash;

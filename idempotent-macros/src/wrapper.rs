@@ -116,15 +116,18 @@ impl Wrapper<'_> {
     /// With a named state they hold or they do not, which rustc tells at the definition.
     fn bounds(&self, state: &TokenStream) -> TokenStream {
         let runtime = self.runtime;
-        let mut bounds = generated!(#state: #runtime::SuppliesIdempotency<__C>,);
+        let engine = placed(generated!(#runtime::SuppliesIdempotency<__C>), &self.handler.signature.ident);
+        let mut bounds = generated!(#state: #engine,);
         if self.sound {
             for (_, argument) in self.header_only() {
                 let ty = &argument.ty;
-                bounds.extend(generated!(#ty: #runtime::FromRequestParts<#state>,));
+                let bound = placed(generated!(#runtime::FromRequestParts<#state>), ty);
+                bounds.extend(generated!(#ty: #bound,));
             }
             if let Some(argument) = self.last() {
                 let ty = &argument.ty;
-                bounds.extend(generated!(#ty: #runtime::FromRequest<#state, __M>,));
+                let bound = placed(generated!(#runtime::FromRequest<#state, __M>), ty);
+                bounds.extend(generated!(#ty: #bound,));
             }
         }
         if let Some(user) = &self.handler.signature.generics.where_clause {
@@ -175,14 +178,18 @@ impl Wrapper<'_> {
         });
         let answer = self.call_user_function();
         let check_state = self.check_state();
-        generated! {
-            #check_state
-            #(#extract)*
-            #scope
+        // A future that cannot be sent to another thread is the user's function: that is where it is told.
+        let run = quote_spanned! {names::generated(self.handler.signature.ident.span())=>
             __call.run(__scope, move |mut __execution: #runtime::Execution<#state>| async move {
                 #last
                 __execution.answer(#answer).await
             }).await
+        };
+        generated! {
+            #check_state
+            #(#extract)*
+            #scope
+            #run
         }
     }
 
@@ -300,6 +307,19 @@ fn borrowed(expression: &Expr) -> TokenStream {
     let mut group = Group::new(Delimiter::Parenthesis, expression.to_token_stream());
     group.set_span(names::generated(end));
     quote_spanned!(names::generated(start)=> &#group)
+}
+
+/// Generated tokens that look, to a reader of errors, like one of the user's.
+fn placed(tokens: TokenStream, place: &impl ToTokens) -> TokenStream {
+    let (start, end) = ends(place);
+    let mut next = names::generated(start);
+    let mut placed = TokenStream::new();
+    for mut token in tokens {
+        token.set_span(next);
+        next = names::generated(end);
+        placed.extend([token]);
+    }
+    placed
 }
 
 /// First and last token.
