@@ -1,5 +1,6 @@
 //! The gate of idempotent: request hash, JSON-RPC, single flight, leases and replay over any store.
 
+<<<<<<< HEAD
 mod clock;
 mod message_id;
 pub mod request_hash;
@@ -7,4 +8,9 @@ pub mod store;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use message_id::{Key, MalformedMessageId, MessageId, Scope, ToScope};
+=======
+pub mod json;
+pub mod request_hash;
+
+>>>>>>> hash
 pub use request_hash::RequestHash;
