@@ -3,6 +3,7 @@
 #[doc(hidden)]
 pub mod annotated;
 mod clock;
+pub mod json;
 mod message_id;
 pub mod request_hash;
 pub mod store;
