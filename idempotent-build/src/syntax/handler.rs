@@ -1,0 +1,103 @@
+//! The annotated function: everything in front of its body is parsed, the body stays tokens.
+//!
+//! A body that does not parse yet is what an editor sees most of the time. Kept as tokens it costs nothing to read, its
+//! errors come from rustc at the user's own lines, and completion works inside it.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Ident, Signature, Token, Visibility};
+
+use super::arguments::{self, Argument};
+use super::{Mistakes, Options, scope, signature};
+
+/// An `async fn` under `#[idempotent]`.
+///
+/// ```
+/// use idempotent_build::syntax::Handler;
+///
+/// let handler = Handler::parse(quote::quote! {
+///     pub async fn send_message(user: AuthUser) -> Task { user. }
+/// })?;
+/// assert_eq!(handler.signature.ident, "send_message");
+/// # Ok::<(), syn::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Handler {
+    /// Attributes above it and, as rustc sees them, doc comments.
+    pub attributes: Vec<Attribute>,
+    /// Its visibility.
+    pub visibility: Visibility,
+    /// From `async` to the end of the `where` clause.
+    pub signature: Signature,
+    /// The block, braces included.
+    pub body: Group,
+}
+
+impl Handler {
+    /// Reads a function.
+    ///
+    /// # Errors
+    ///
+    /// When the item is no function, or one without a body.
+    pub fn parse(item: TokenStream) -> syn::Result<Handler> {
+        syn::parse2(item)
+    }
+
+    /// What its arguments are, with everything that keeps this function from being a handler pushed into `mistakes`.
+    ///
+    /// `options` matter because a `scope` decides which arguments must be there before the body is read.
+    pub fn arguments(&self, options: &Options, mistakes: &mut Mistakes) -> Vec<Argument> {
+        signature::check(self, mistakes);
+        let mut arguments = arguments::read(&self.signature, mistakes);
+        if let Some(scope) = &options.scope {
+            scope::check(&scope.value, &mut arguments, mistakes);
+        }
+        arguments
+    }
+}
+
+impl Parse for Handler {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attributes = input.call(Attribute::parse_outer)?;
+        let visibility = input.parse()?;
+        if let Some(error) = not_a_function(input) {
+            return Err(error);
+        }
+        let signature: Signature = input.parse()?;
+        if input.peek(Token![;]) {
+            return Err(syn::Error::new_spanned(
+                &signature.ident,
+                "a handler needs a body: annotate the function itself, not its declaration in a trait",
+            ));
+        }
+        match input.parse()? {
+            TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => Ok(Handler {
+                attributes,
+                visibility,
+                signature,
+                body,
+            }),
+            other => Err(syn::Error::new_spanned(
+                other,
+                "expected the function's body",
+            )),
+        }
+    }
+}
+
+/// Names the item that was annotated instead of a function, at its keyword.
+fn not_a_function(input: ParseStream<'_>) -> Option<syn::Error> {
+    use syn::ext::IdentExt;
+    const OTHERS: [&str; 9] = [
+        "struct", "enum", "union", "trait", "impl", "mod", "static", "type", "use",
+    ];
+    let keyword: Ident = input.fork().call(Ident::parse_any).ok()?;
+    let constant = keyword == "const" && !input.peek2(Token![fn]) && !input.peek2(Token![async]);
+    let constant = constant && !input.peek2(Token![unsafe]) && !input.peek2(Token![extern]);
+    (constant || OTHERS.iter().any(|other| keyword == other)).then(|| {
+        syn::Error::new(
+            keyword.span(),
+            format!("`#[idempotent]` goes on the `async fn` that answers the method, not on a `{keyword}`"),
+        )
+    })
+}
