@@ -5,3 +5,5 @@
 
 pub mod card;
 pub mod syntax;
+
+pub use card::{agent_card, fragment};

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::declaration;
 use super::json::{self, Kind, Members};
+use crate::syntax::EXTENSION_URI;
 
 /// A base card that a declaration can be merged into.
 #[derive(Debug)]
@@ -173,7 +174,7 @@ impl Check {
                     "`{pointer}/uri`: \"{uri}\" is declared twice; keep one of the two"
                 ));
             }
-            if uri == declaration::URI {
+            if uri == EXTENSION_URI {
                 self.own_params(&params.unwrap_or_default(), &format!("{pointer}/params"));
             }
             seen.push(uri);
@@ -383,7 +384,7 @@ mod tests {
         let own = |params: &str| {
             one(&format!(
                 r#""capabilities": {{"extensions": [{{"uri": "{}", "params": {params}}}]}}"#,
-                declaration::URI
+                EXTENSION_URI
             ))
         };
         assert!(own(r#"{"ttl_seconds": 0}"#).contains("above 0"));

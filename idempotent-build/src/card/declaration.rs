@@ -7,9 +7,8 @@ use std::ops::Range;
 
 use super::base::BaseCard;
 use super::json::{self, Members};
+use crate::syntax::EXTENSION_URI as URI;
 
-/// The extension's URI (spec, identity).
-pub(super) const URI: &str = "https://agentic-sandbox.aiwg.io/extensions/idempotency/v1";
 pub(super) const CANONICALIZATION: &str = "jcs-rfc8785";
 pub(super) const HASH_ALGORITHM: &str = "sha-256";
 
