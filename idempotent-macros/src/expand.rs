@@ -1,0 +1,142 @@
+//! From an annotation and its function to what the compiler gets to see.
+
+use idempotent_build::syntax::{Annotation, Declaration, Handler, OnTakeover, method_hash};
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{FnArg, Path};
+
+use crate::attributes::Sorted;
+use crate::names;
+use crate::wrapper::Wrapper;
+
+/// The attribute: whatever is wrong, the item is emitted, so that one mistake is one error.
+pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let annotation = Annotation::parse(arguments);
+    let mut mistakes = annotation.mistakes.clone();
+    let handler = match Handler::parse(item.clone()) {
+        Ok(handler) => handler,
+        Err(error) => {
+            // The options of something that cannot be annotated at all are beside the point.
+            let error = error.to_compile_error();
+            return quote!(#error #item);
+        }
+    };
+    let parsed = handler.arguments(&annotation.options, &mut mistakes);
+    let runtime = runtime(annotation.options.krate.as_ref().map(|krate| &krate.value));
+    let attributes = Sorted::new(&handler.attributes);
+    let errors = mistakes.to_compile_errors();
+    if handler
+        .signature
+        .inputs
+        .iter()
+        .any(|input| matches!(input, FnArg::Receiver(_)))
+    {
+        // Inside an `impl`: no other item may stand beside a method.
+        let function = as_written(&handler, &attributes);
+        return quote!(#function #errors);
+    }
+    let wrapper = Wrapper {
+        annotation: &annotation,
+        handler: &handler,
+        arguments: &parsed,
+        attributes: &attributes,
+        runtime: &runtime,
+        sound: mistakes.is_empty(),
+    };
+    let operation = operation(&annotation, &handler, &attributes, &runtime);
+    quote!(#errors #wrapper #operation)
+}
+
+/// `::idempotent::__private`, or the same under another name.
+fn runtime(krate: Option<&Path>) -> TokenStream {
+    match krate {
+        Some(path) => quote!(#path::__private),
+        None => quote_spanned!(Span::mixed_site()=> ::idempotent::__private),
+    }
+}
+
+fn as_written(handler: &Handler, attributes: &Sorted<'_>) -> TokenStream {
+    let Sorted { outer, inner, .. } = attributes;
+    let Handler {
+        visibility,
+        signature,
+        body,
+        ..
+    } = handler;
+    quote!(#(#outer)* #(#inner)* #visibility #signature #body)
+}
+
+/// The operation as a type, with what the annotation declares as its constants.
+fn operation(
+    annotation: &Annotation,
+    handler: &Handler,
+    attributes: &Sorted<'_>,
+    runtime: &TokenStream,
+) -> TokenStream {
+    let Declaration {
+        method,
+        key,
+        extension,
+        on_takeover,
+    } = &annotation.declaration;
+    let place = names::generated(handler.signature.ident.span());
+    let name = names::operation(&handler.signature.ident);
+    let visibility = &handler.visibility;
+    let cfg = &attributes.cfg;
+    let extension = match extension {
+        Some(uri) => quote!(#runtime::Some(#uri)),
+        None => quote!(#runtime::None),
+    };
+    let on_takeover = match on_takeover {
+        OnTakeover::Run => quote!(Run),
+        OnTakeover::Refuse => quote!(Refuse),
+    };
+    let facts = known_method(annotation, attributes, runtime, &name);
+    quote_spanned! {place=>
+        #(#cfg)*
+        #[doc(hidden)]
+        #visibility enum #name {}
+
+        #(#cfg)*
+        impl #runtime::Operation for #name {
+            const METHOD: &'static #runtime::str = #method;
+            const KEY: &'static #runtime::str = #key;
+            const EXTENSION: #runtime::Option<&'static #runtime::str> = #extension;
+            const ON_TAKEOVER: #runtime::OnTakeover = #runtime::OnTakeover::#on_takeover;
+        }
+
+        #facts
+    }
+}
+
+/// Tells the compiler that the method has a handler, and that it has no other one.
+fn known_method(
+    annotation: &Annotation,
+    attributes: &Sorted<'_>,
+    runtime: &TokenStream,
+    name: &proc_macro2::Ident,
+) -> TokenStream {
+    let method = &annotation.declaration.method;
+    if method.is_empty() || !annotation.mistakes.is_empty() {
+        return TokenStream::new();
+    }
+    let written = annotation.options.method_span();
+    let place = names::generated(written);
+    let hash = Literal::u64_suffixed(method_hash(method)).into_token_stream();
+    let guard = names::guard(method, written);
+    let cfg = &attributes.cfg;
+    // Macros exported by name share one namespace per crate, whatever module they stand in: a second handler of the
+    // method is a second definition, and the error shows both. Tests may have as many handlers of a method as they like.
+    quote_spanned! {place=>
+        #(#cfg)*
+        impl #runtime::AnnotatedBy<#name> for #runtime::MethodKey<#hash> {}
+
+        #(#cfg)*
+        #[cfg(not(test))]
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! #guard {
+            () => {};
+        }
+    }
+}
