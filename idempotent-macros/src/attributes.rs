@@ -13,9 +13,8 @@ pub(crate) struct Sorted<'a> {
     pub(crate) cfg: Vec<&'a Attribute>,
 }
 
-const OUTER: [&str; 11] = [
-    "doc", "cfg", "allow", "warn", "deny", "forbid", "expect", "deprecated", "must_use", "diagnostic", "rustfmt",
-];
+const OUTER: [&str; 11] =
+    ["doc", "cfg", "allow", "warn", "deny", "forbid", "expect", "deprecated", "must_use", "diagnostic", "rustfmt"];
 
 impl<'a> Sorted<'a> {
     /// Sorts; a second `#[idempotent]` has been refused and is dropped.
@@ -44,9 +43,7 @@ impl<'a> Sorted<'a> {
 }
 
 fn is_outer(path: &Path) -> bool {
-    path.segments
-        .first()
-        .is_some_and(|first| OUTER.iter().any(|known| first.ident == known))
+    path.segments.first().is_some_and(|first| OUTER.iter().any(|known| first.ident == known))
 }
 
 /// The attributes that a `cfg_attr` brings.

@@ -25,12 +25,7 @@ pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStre
     let runtime = runtime(annotation.options.krate.as_ref().map(|krate| &krate.value));
     let attributes = Sorted::new(&handler.attributes);
     let errors = mistakes.to_compile_errors();
-    if handler
-        .signature
-        .inputs
-        .iter()
-        .any(|input| matches!(input, FnArg::Receiver(_)))
-    {
+    if handler.signature.inputs.iter().any(|input| matches!(input, FnArg::Receiver(_))) {
         // Inside an `impl`: no other item may stand beside a method.
         let function = as_written(&handler, &attributes);
         return quote!(#function #errors);
@@ -57,12 +52,7 @@ fn runtime(krate: Option<&Path>) -> TokenStream {
 
 fn as_written(handler: &Handler, attributes: &Sorted<'_>) -> TokenStream {
     let Sorted { outer, inner, .. } = attributes;
-    let Handler {
-        visibility,
-        signature,
-        body,
-        ..
-    } = handler;
+    let Handler { visibility, signature, body, .. } = handler;
     quote!(#(#outer)* #(#inner)* #visibility #signature #body)
 }
 
@@ -73,12 +63,7 @@ fn operation(
     attributes: &Sorted<'_>,
     runtime: &TokenStream,
 ) -> TokenStream {
-    let Declaration {
-        method,
-        key,
-        extension,
-        on_takeover,
-    } = &annotation.declaration;
+    let Declaration { method, key, extension, on_takeover } = &annotation.declaration;
     let place = names::generated(handler.signature.ident.span());
     let name = names::operation(&handler.signature.ident);
     let visibility = &handler.visibility;

@@ -11,8 +11,8 @@ pub(crate) fn operation(function: &Ident) -> Ident {
     let mut camel = String::from("__Idempotent");
     let name = function.unraw().to_string();
     for part in name.split('_') {
-        let between_digits = camel.ends_with(|end: char| end.is_ascii_digit())
-            && part.starts_with(|start: char| start.is_ascii_digit());
+        let between_digits =
+            camel.ends_with(|end: char| end.is_ascii_digit()) && part.starts_with(|start: char| start.is_ascii_digit());
         if between_digits {
             camel.push('_');
         }

@@ -48,11 +48,7 @@ impl ToTokens for Wrapper<'_> {
         let generics = self.generics();
         let bounds = self.bounds(&state);
         let user_function = self.user_function();
-        let body = if self.sound {
-            self.body(&state)
-        } else {
-            quote!(#runtime::never(__call))
-        };
+        let body = if self.sound { self.body(&state) } else { quote!(#runtime::never(__call)) };
         tokens.extend(quote_spanned! {names::generated(name.span())=>
             #(#outer)*
             #visibility async fn #name<#generics>(
@@ -81,16 +77,11 @@ impl Wrapper<'_> {
     }
 
     fn last(&self) -> Option<&Argument> {
-        self.arguments
-            .last()
-            .filter(|argument| argument.reads == Reads::Last)
+        self.arguments.last().filter(|argument| argument.reads == Reads::Last)
     }
 
     fn header_only(&self) -> impl Iterator<Item = (usize, &Argument)> {
-        self.arguments
-            .iter()
-            .enumerate()
-            .filter(|(_, argument)| argument.reads == Reads::Headers)
+        self.arguments.iter().enumerate().filter(|(_, argument)| argument.reads == Reads::Headers)
     }
 
     /// The user's type and const parameters first, so that they can be given; the rest is always inferred.
@@ -272,4 +263,3 @@ impl VisitMut for ByReference {
 fn variable(index: usize) -> Ident {
     format_ident!("__{}", index, span = Span::mixed_site())
 }
-

@@ -51,9 +51,7 @@ impl CfgSet {
                 self.values.entry(name).or_default().insert(value);
             }
             _ => {
-                return Err(format!(
-                    "`{cfg}` is not a cfg: write `name` or `name=\"value\"`"
-                ));
+                return Err(format!("`{cfg}` is not a cfg: write `name` or `name=\"value\"`"));
             }
         }
         Ok(())
@@ -67,10 +65,7 @@ impl CfgSet {
                 let variable = value.to_ascii_uppercase().replace('-', "_");
                 self.features.contains(&variable)
             }
-            Predicate::Value(name, value) => self
-                .values
-                .get(name)
-                .is_some_and(|values| values.contains(value)),
+            Predicate::Value(name, value) => self.values.get(name).is_some_and(|values| values.contains(value)),
             Predicate::Not(inner) => !self.holds(inner),
             Predicate::All(inner) => inner.iter().all(|one| self.holds(one)),
             Predicate::Any(inner) => inner.iter().any(|one| self.holds(one)),
@@ -143,10 +138,7 @@ impl Parse for Predicate {
         let name = input.call(Ident::parse_any)?;
         if input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
-            return Ok(Self::Value(
-                name.unraw().to_string(),
-                input.parse::<LitStr>()?.value(),
-            ));
+            return Ok(Self::Value(name.unraw().to_string(), input.parse::<LitStr>()?.value()));
         }
         if !input.peek(syn::token::Paren) {
             return Ok(Self::Name(name.unraw().to_string()));
@@ -241,15 +233,10 @@ mod tests {
             )
             .expect("attributes");
         let left = set.active(&attributes).expect("not configured out");
-        let names: Vec<_> = left
-            .iter()
-            .map(|meta| meta.path().get_ident().expect("a name").to_string())
-            .collect();
+        let names: Vec<_> = left.iter().map(|meta| meta.path().get_ident().expect("a name").to_string()).collect();
         assert_eq!(names, ["path", "inline", "must_use"]);
 
-        let out = Attribute::parse_outer
-            .parse_str("#[cfg_attr(unix, cfg(windows))]")
-            .expect("attributes");
+        let out = Attribute::parse_outer.parse_str("#[cfg_attr(unix, cfg(windows))]").expect("attributes");
         assert!(set.active(&out).is_none());
     }
 }

@@ -54,38 +54,17 @@ pub(super) struct OtherExtension {
 /// # Errors
 ///
 /// An extension's `params` in the base card already hold the member that this writes.
-pub(super) fn merge(
-    base: &BaseCard,
-    required: Option<bool>,
-    others: &[OtherExtension],
-) -> Result<Merged, Vec<String>> {
-    let capabilities = base
-        .members
-        .get("capabilities")
-        .and_then(json::object)
-        .unwrap_or_default();
-    let listed = capabilities
-        .get("extensions")
-        .and_then(json::array)
-        .unwrap_or_default();
-    let mut entries: Vec<Members> = listed
-        .iter()
-        .filter_map(|entry| json::object(entry))
-        .collect();
+pub(super) fn merge(base: &BaseCard, required: Option<bool>, others: &[OtherExtension]) -> Result<Merged, Vec<String>> {
+    let capabilities = base.members.get("capabilities").and_then(json::object).unwrap_or_default();
+    let listed = capabilities.get("extensions").and_then(json::array).unwrap_or_default();
+    let mut entries: Vec<Members> = listed.iter().filter_map(|entry| json::object(entry)).collect();
     for uri in std::iter::once(URI).chain(others.iter().map(|other| other.uri.as_str())) {
-        if !entries
-            .iter()
-            .any(|entry| entry.string("uri").as_deref() == Some(uri))
-        {
+        if !entries.iter().any(|entry| entry.string("uri").as_deref() == Some(uri)) {
             entries.push(entry_of(uri));
         }
     }
 
-    let mut values = Values {
-        required,
-        ttl_seconds: None,
-        max_cache_entries: None,
-    };
+    let mut values = Values { required, ttl_seconds: None, max_cache_entries: None };
     let mut texts = Vec::new();
     let mut wrong = Vec::new();
     for entry in &entries {
@@ -123,8 +102,7 @@ impl Values {
         let texts = [
             self.required.unwrap_or(true).to_string(),
             self.ttl_seconds.unwrap_or_else(|| TTL_SECONDS.to_owned()),
-            self.max_cache_entries
-                .unwrap_or_else(|| MAX_CACHE_ENTRIES.to_owned()),
+            self.max_cache_entries.unwrap_or_else(|| MAX_CACHE_ENTRIES.to_owned()),
         ];
         let mut json = String::with_capacity(marked.len());
         let mut places = [0..0, 0..0, 0..0];
@@ -139,14 +117,7 @@ impl Values {
             }
         }
         let [required, ttl_seconds, max_cache_entries] = places;
-        Merged {
-            json,
-            places: Places {
-                required,
-                ttl_seconds,
-                max_cache_entries,
-            },
-        }
+        Merged { json, places: Places { required, ttl_seconds, max_cache_entries } }
     }
 }
 
@@ -157,20 +128,11 @@ fn entry_of(uri: &str) -> Members {
 
 /// This extension's own entry: what the base card says of it stays, the rest is filled in.
 fn own_entry(entry: &Members, values: &mut Values) -> String {
-    let given = entry
-        .get("required")
-        .and_then(|value| serde_json::from_str(value.get()).ok());
+    let given = entry.get("required").and_then(|value| serde_json::from_str(value.get()).ok());
     values.required = values.required.or(given);
-    let params = entry
-        .get("params")
-        .and_then(json::object)
-        .unwrap_or_default();
-    values.ttl_seconds = params
-        .get("ttl_seconds")
-        .map(|value| value.get().to_owned());
-    values.max_cache_entries = params
-        .get("max_cache_entries")
-        .map(|value| value.get().to_owned());
+    let params = entry.get("params").and_then(json::object).unwrap_or_default();
+    values.ttl_seconds = params.get("ttl_seconds").map(|value| value.get().to_owned());
+    values.max_cache_entries = params.get("max_cache_entries").map(|value| value.get().to_owned());
 
     let [required, ttl_seconds, max_cache_entries] = MARKS.map(String::from);
     let params = object(
@@ -182,67 +144,32 @@ fn own_entry(entry: &Members, values: &mut Values) -> String {
             ("max_cache_entries", max_cache_entries),
         ],
     );
-    let description = entry
-        .get("description")
-        .map_or_else(|| json::quoted(DESCRIPTION), |own| own.get().to_owned());
-    object(
-        entry,
-        &[
-            ("description", description),
-            ("required", required),
-            ("params", params),
-        ],
-    )
+    let description = entry.get("description").map_or_else(|| json::quoted(DESCRIPTION), |own| own.get().to_owned());
+    object(entry, &[("description", description), ("required", required), ("params", params)])
 }
 
 /// Another extension's entry, which refers to this extension and lists its methods in scope.
 fn other_entry(entry: &Members, other: &OtherExtension) -> Result<String, String> {
-    let params = entry
-        .get("params")
-        .and_then(json::object)
-        .unwrap_or_default();
+    let params = entry.get("params").and_then(json::object).unwrap_or_default();
     if params.get(OTHER).is_some() {
         return Err(format!(
             "the entry of \"{}\" has `params.{OTHER}` already; leave it out, the build writes it from the annotations",
             other.uri
         ));
     }
-    let methods: Vec<_> = other
-        .methods
-        .iter()
-        .map(|method| json::quoted(method))
-        .collect();
-    let reference = format!(
-        "{{\"uri\":{},\"methods\":[{}]}}",
-        json::quoted(URI),
-        methods.join(",")
-    );
+    let methods: Vec<_> = other.methods.iter().map(|method| json::quoted(method)).collect();
+    let reference = format!("{{\"uri\":{},\"methods\":[{}]}}", json::quoted(URI), methods.join(","));
     let params = object(&params, &[(OTHER, reference)]);
     Ok(object(entry, &[("params", params)]))
 }
 
 /// The text of an object: its members in order, some of them replaced, the new ones at the end.
 fn object(members: &Members, replaced: &[(&str, String)]) -> String {
-    let replacement = |name: &str| {
-        replaced
-            .iter()
-            .find(|(own, _)| *own == name)
-            .map(|(_, text)| text.as_str())
-    };
-    let kept = members.0.iter().map(|(name, value)| {
-        (
-            name.as_str(),
-            replacement(name).unwrap_or_else(|| value.get()),
-        )
-    });
-    let added = replaced
-        .iter()
-        .filter(|(name, _)| members.get(name).is_none())
-        .map(|(name, text)| (*name, text.as_str()));
-    let texts: Vec<_> = kept
-        .chain(added)
-        .map(|(name, text)| format!("{}:{text}", json::quoted(name)))
-        .collect();
+    let replacement = |name: &str| replaced.iter().find(|(own, _)| *own == name).map(|(_, text)| text.as_str());
+    let kept = members.0.iter().map(|(name, value)| (name.as_str(), replacement(name).unwrap_or_else(|| value.get())));
+    let added =
+        replaced.iter().filter(|(name, _)| members.get(name).is_none()).map(|(name, text)| (*name, text.as_str()));
+    let texts: Vec<_> = kept.chain(added).map(|(name, text)| format!("{}:{text}", json::quoted(name))).collect();
     format!("{{{}}}", texts.join(","))
 }
 
@@ -261,32 +188,14 @@ mod tests {
     /// The card's extension entries, without white space.
     fn extensions(merged: &Merged) -> Vec<String> {
         let card: Members = serde_json::from_str(&merged.json).expect("JSON");
-        let capabilities =
-            json::object(card.get("capabilities").expect("capabilities")).expect("an object");
-        let entries =
-            json::array(capabilities.get("extensions").expect("extensions")).expect("an array");
-        entries
-            .iter()
-            .map(|entry| {
-                json::pretty(entry.get())
-                    .lines()
-                    .map(str::trim_start)
-                    .collect()
-            })
-            .collect()
+        let capabilities = json::object(card.get("capabilities").expect("capabilities")).expect("an object");
+        let entries = json::array(capabilities.get("extensions").expect("extensions")).expect("an array");
+        entries.iter().map(|entry| json::pretty(entry.get()).lines().map(str::trim_start).collect()).collect()
     }
 
     fn values(merged: &Merged) -> [&str; 3] {
-        let Places {
-            required,
-            ttl_seconds,
-            max_cache_entries,
-        } = merged.places.clone();
-        [
-            &merged.json[required],
-            &merged.json[ttl_seconds],
-            &merged.json[max_cache_entries],
-        ]
+        let Places { required, ttl_seconds, max_cache_entries } = merged.places.clone();
+        [&merged.json[required], &merged.json[ttl_seconds], &merged.json[max_cache_entries]]
     }
 
     #[test]
@@ -299,12 +208,7 @@ mod tests {
             )]
         );
         assert_eq!(values(&card), ["true", "86400", "100000"]);
-        assert!(
-            card.json
-                .starts_with("{\n  \"name\": \"A\",\n  \"description\": \"B\""),
-            "{}",
-            card.json
-        );
+        assert!(card.json.starts_with("{\n  \"name\": \"A\",\n  \"description\": \"B\""), "{}", card.json);
         assert_eq!(card, merged("", None, &[]));
     }
 
@@ -339,10 +243,7 @@ mod tests {
                 uri: "urn:jobs".to_owned(),
                 methods: vec!["jobs/start".to_owned(), "jobs/stop".to_owned()],
             },
-            OtherExtension {
-                uri: "urn:new".to_owned(),
-                methods: vec!["new/do".to_owned()],
-            },
+            OtherExtension { uri: "urn:new".to_owned(), methods: vec!["new/do".to_owned()] },
         ];
         let card = merged(
             r#", "capabilities": {"extensions": [{"uri": "urn:jobs", "required": true, "params": {"k": 1}}]}"#,
@@ -359,9 +260,7 @@ mod tests {
         assert!(entries[1].starts_with(&format!("{{\"uri\": \"{URI}\"")));
         assert_eq!(
             entries[2],
-            format!(
-                r#"{{"uri": "urn:new","params": {{"idempotency": {{"uri": "{URI}","methods": ["new/do"]}}}}}}"#
-            )
+            format!(r#"{{"uri": "urn:new","params": {{"idempotency": {{"uri": "{URI}","methods": ["new/do"]}}}}}}"#)
         );
     }
 
@@ -371,10 +270,7 @@ mod tests {
             r#"{{{BASE}, "capabilities": {{"extensions": [{{"uri": "urn:jobs", "params": {{"idempotency": 1}}}}]}}}}"#
         ))
         .expect("a base card");
-        let others = [OtherExtension {
-            uri: "urn:jobs".to_owned(),
-            methods: Vec::new(),
-        }];
+        let others = [OtherExtension { uri: "urn:jobs".to_owned(), methods: Vec::new() }];
         let wrong = merge(&base, None, &others).expect_err("a conflict");
         assert!(wrong[0].contains("leave it out"), "{wrong:?}");
     }

@@ -31,16 +31,11 @@ impl CardPlan {
         let (base, found) = match (self.base(package), self.sources.read(package)) {
             (Ok(base), Ok(found)) => (base, found),
             (base, found) => {
-                return Err([base.err(), found.err()]
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .collect());
+                return Err([base.err(), found.err()].into_iter().flatten().flatten().collect());
             }
         };
         let others = other_extensions(&found.listing);
-        let merged = declaration::merge(&base, self.required, &others)
-            .map_err(|wrong| self.about_base(wrong))?;
+        let merged = declaration::merge(&base, self.required, &others).map_err(|wrong| self.about_base(wrong))?;
 
         let mut directives = directives_for(&found);
         directives.push(format!("rerun-if-changed={}", self.base.display()));
@@ -50,10 +45,7 @@ impl CardPlan {
             write_if_changed(&package.dir.join(also), &merged.json)?;
         }
         let mut listing = found.listing;
-        listing.card = Some(WrittenCard {
-            path,
-            places: merged.places,
-        });
+        listing.card = Some(WrittenCard { path, places: merged.places });
         directives.push(write_listing(&listing, package)?.1);
         Ok(directives)
     }
@@ -69,10 +61,7 @@ impl CardPlan {
     }
 
     fn about_base(&self, wrong: Vec<String>) -> Vec<String> {
-        wrong
-            .into_iter()
-            .map(|line| format!("{}: {line}", self.base.display()))
-            .collect()
+        wrong.into_iter().map(|line| format!("{}: {line}", self.base.display())).collect()
     }
 }
 
@@ -81,10 +70,7 @@ impl CardPlan {
 /// # Errors
 ///
 /// Everything that is wrong with the sources; the package has no `links` to tell its dependents by.
-pub(super) fn run_fragment(
-    sources: &Sources,
-    package: &Package,
-) -> Result<Directives, Vec<String>> {
+pub(super) fn run_fragment(sources: &Sources, package: &Package) -> Result<Directives, Vec<String>> {
     if !package.variables.contains_key("CARGO_MANIFEST_LINKS") {
         return Err(vec![
             "a fragment reaches the agent's build script only from a package with a `links` key: \
@@ -104,13 +90,7 @@ pub(super) fn run_fragment(
 pub(super) fn tell_cargo(result: Result<Directives, Vec<String>>) {
     let (lines, failed) = match result {
         Ok(directives) => (directives, false),
-        Err(wrong) => (
-            wrong
-                .into_iter()
-                .map(|line| format!("error={line}"))
-                .collect(),
-            true,
-        ),
+        Err(wrong) => (wrong.into_iter().map(|line| format!("error={line}")).collect(), true),
     };
     let mut stdout = io::stdout().lock();
     for line in &lines {
@@ -126,14 +106,8 @@ pub(super) fn tell_cargo(result: Result<Directives, Vec<String>>) {
 }
 
 fn directives_for(found: &Found) -> Directives {
-    let files = found
-        .files
-        .iter()
-        .map(|file| format!("rerun-if-changed={}", file.display()));
-    let warnings = found
-        .warnings
-        .iter()
-        .map(|warning| format!("warning={warning}"));
+    let files = found.files.iter().map(|file| format!("rerun-if-changed={}", file.display()));
+    let warnings = found.warnings.iter().map(|warning| format!("warning={warning}"));
     files.chain(warnings).collect()
 }
 
@@ -152,16 +126,10 @@ fn other_extensions(listing: &Listing) -> Vec<OtherExtension> {
         let Some(uri) = &one.extension else {
             continue;
         };
-        let at = others
-            .iter()
-            .position(|other| other.uri == *uri)
-            .unwrap_or_else(|| {
-                others.push(OtherExtension {
-                    uri: uri.clone(),
-                    methods: Vec::new(),
-                });
-                others.len() - 1
-            });
+        let at = others.iter().position(|other| other.uri == *uri).unwrap_or_else(|| {
+            others.push(OtherExtension { uri: uri.clone(), methods: Vec::new() });
+            others.len() - 1
+        });
         if !others[at].methods.contains(&one.method) {
             others[at].methods.push(one.method.clone());
         }

@@ -15,10 +15,7 @@ pub(super) struct Members(pub(super) Vec<(String, Box<RawValue>)>);
 
 impl Members {
     pub(super) fn get(&self, name: &str) -> Option<&RawValue> {
-        self.0
-            .iter()
-            .find(|(own, _)| own == name)
-            .map(|(_, value)| &**value)
+        self.0.iter().find(|(own, _)| own == name).map(|(_, value)| &**value)
     }
 
     /// The string of that name, if it is one.
@@ -42,9 +39,7 @@ impl<'de> Deserialize<'de> for Members {
                 let mut members = Members::default();
                 while let Some(name) = map.next_key::<String>()? {
                     if members.get(&name).is_some() {
-                        return Err(A::Error::custom(format_args!(
-                            "the member `{name}` is there twice"
-                        )));
+                        return Err(A::Error::custom(format_args!("the member `{name}` is there twice")));
                     }
                     members.0.push((name, map.next_value()?));
                 }
@@ -113,10 +108,7 @@ pub(super) fn duplicate_member(value: &RawValue, pointer: &str) -> Option<String
     match Kind::of(value) {
         Kind::Object => match serde_json::from_str::<Members>(value.get()) {
             Ok(members) => members.0.iter().find_map(|(name, inner)| {
-                duplicate_member(
-                    inner,
-                    &format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
-                )
+                duplicate_member(inner, &format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")))
             }),
             Err(error) => Some(format!("`{pointer}`: {error}")),
         },
@@ -146,10 +138,7 @@ pub(super) fn pretty(text: &str) -> String {
             ' ' | '\n' | '\r' | '\t' => {}
             '{' | '[' => {
                 out.push(char);
-                while chars
-                    .next_if(|next| matches!(next, ' ' | '\n' | '\r' | '\t'))
-                    .is_some()
-                {}
+                while chars.next_if(|next| matches!(next, ' ' | '\n' | '\r' | '\t')).is_some() {}
                 if let Some(close) = chars.next_if(|next| matches!(next, '}' | ']')) {
                     out.push(close);
                 } else {
@@ -188,43 +177,21 @@ mod tests {
 
     #[test]
     fn members_keep_their_order_and_their_text() {
-        let members: Members = serde_json::from_str(
-            r#"{"z": 1.10, "a": {"b": 1e400, "a": 0}, "m": 18446744073709551616}"#,
-        )
-        .expect("an object");
-        let texts: Vec<_> = members
-            .0
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.get()))
-            .collect();
-        assert_eq!(
-            texts,
-            [
-                ("z", "1.10"),
-                ("a", r#"{"b": 1e400, "a": 0}"#),
-                ("m", "18446744073709551616")
-            ]
-        );
+        let members: Members =
+            serde_json::from_str(r#"{"z": 1.10, "a": {"b": 1e400, "a": 0}, "m": 18446744073709551616}"#)
+                .expect("an object");
+        let texts: Vec<_> = members.0.iter().map(|(name, value)| (name.as_str(), value.get())).collect();
+        assert_eq!(texts, [("z", "1.10"), ("a", r#"{"b": 1e400, "a": 0}"#), ("m", "18446744073709551616")]);
     }
 
     #[test]
     fn two_members_of_one_name_are_found_at_any_depth() {
         let twice = serde_json::from_str::<Members>(r#"{"a": 1, "\u0061": 2}"#);
-        assert!(
-            twice
-                .expect_err("twice")
-                .to_string()
-                .contains("`a` is there twice")
-        );
+        assert!(twice.expect_err("twice").to_string().contains("`a` is there twice"));
 
-        let deep =
-            RawValue::from_string(r#"{"s": [{"x": 1}, {"t/": {"y": 1, "y": 2}}]}"#.to_owned())
-                .expect("JSON");
+        let deep = RawValue::from_string(r#"{"s": [{"x": 1}, {"t/": {"y": 1, "y": 2}}]}"#.to_owned()).expect("JSON");
         let message = duplicate_member(&deep, "").expect("a duplicate");
-        assert!(
-            message.starts_with("`/s/1/t~1`: the member `y` is there twice"),
-            "{message}"
-        );
+        assert!(message.starts_with("`/s/1/t~1`: the member `y` is there twice"), "{message}");
     }
 
     #[test]

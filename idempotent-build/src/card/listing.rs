@@ -79,18 +79,8 @@ pub enum Compiling {
 }
 
 impl Listing {
-    pub(super) fn new(
-        lib: Option<String>,
-        binaries: Vec<String>,
-        methods: Vec<ListedMethod>,
-    ) -> Self {
-        Self {
-            format: FORMAT,
-            lib,
-            binaries,
-            card: None,
-            methods,
-        }
+    pub(super) fn new(lib: Option<String>, binaries: Vec<String>, methods: Vec<ListedMethod>) -> Self {
+        Self { format: FORMAT, lib, binaries, card: None, methods }
     }
 
     /// The listing of the package that is being compiled; `None` if its build script makes no card.
@@ -143,18 +133,12 @@ impl Listing {
 
     /// The methods whose handlers the crate being compiled has, or links.
     pub fn provable(&self, compiling: &Compiling) -> Vec<&ListedMethod> {
-        self.methods
-            .iter()
-            .filter(|method| reaches(compiling, &method.origin, false))
-            .collect()
+        self.methods.iter().filter(|method| reaches(compiling, &method.origin, false)).collect()
     }
 
     /// The methods that the card lists when it is made in this crate: a library's card lists those of the binaries too.
     pub fn of_card(&self, compiling: &Compiling) -> Vec<&ListedMethod> {
-        self.methods
-            .iter()
-            .filter(|method| reaches(compiling, &method.origin, true))
-            .collect()
+        self.methods.iter().filter(|method| reaches(compiling, &method.origin, true)).collect()
     }
 
     /// Why a handler of `method` in the crate being compiled does not agree with the card; `None` if it does.
@@ -165,9 +149,10 @@ impl Listing {
             Compiling::UnreadBinary(_) | Compiling::Other => return None,
         };
         let method = canonical_method(method);
-        let listed = self.methods.iter().any(|one| {
-            one.method == method && (one.origin == own || one.origin == Origin::Declared)
-        });
+        let listed = self
+            .methods
+            .iter()
+            .any(|one| one.method == method && (one.origin == own || one.origin == Origin::Declared));
         (!listed).then(|| {
             format!(
                 "the AgentCard lacks `{method}`: build.rs did not find this handler\n\
@@ -203,12 +188,7 @@ mod tests {
     use super::*;
 
     fn listed(method: &str, origin: Origin) -> ListedMethod {
-        ListedMethod {
-            method: method.to_owned(),
-            extension: None,
-            origin,
-            place: String::new(),
-        }
+        ListedMethod { method: method.to_owned(), extension: None, origin, place: String::new() }
     }
 
     fn listing() -> Listing {
@@ -233,18 +213,11 @@ mod tests {
     #[test]
     fn a_crate_is_known_by_cargos_variables() {
         let listing = listing();
-        let as_one = |binary: Option<&str>, name: &str| {
-            listing.compiling_as(binary.map(str::to_owned), Some(name.to_owned()))
-        };
+        let as_one =
+            |binary: Option<&str>, name: &str| listing.compiling_as(binary.map(str::to_owned), Some(name.to_owned()));
         assert_eq!(as_one(None, "travel"), Compiling::Lib);
-        assert_eq!(
-            as_one(Some("one"), "one"),
-            Compiling::Binary("one".to_owned())
-        );
-        assert_eq!(
-            as_one(Some("three"), "three"),
-            Compiling::UnreadBinary("three".to_owned())
-        );
+        assert_eq!(as_one(Some("one"), "one"), Compiling::Binary("one".to_owned()));
+        assert_eq!(as_one(Some("three"), "three"), Compiling::UnreadBinary("three".to_owned()));
         assert_eq!(as_one(None, "some_test"), Compiling::Other);
     }
 
@@ -252,14 +225,8 @@ mod tests {
     fn each_crate_proves_what_it_has_or_links() {
         let listing = listing();
         let two = Compiling::Binary("two".to_owned());
-        assert_eq!(
-            names(listing.provable(&Compiling::Lib)),
-            ["a", "d", "e", "message/send"]
-        );
-        assert_eq!(
-            names(listing.provable(&two)),
-            ["a", "c", "d", "e", "message/send"]
-        );
+        assert_eq!(names(listing.provable(&Compiling::Lib)), ["a", "d", "e", "message/send"]);
+        assert_eq!(names(listing.provable(&two)), ["a", "c", "d", "e", "message/send"]);
         assert_eq!(names(listing.of_card(&Compiling::Lib)).len(), 6);
         assert_eq!(names(listing.of_card(&two)).len(), 5);
     }
@@ -271,15 +238,8 @@ mod tests {
         assert_eq!(listing.lacks("e", &Compiling::Lib), None);
         assert_eq!(listing.lacks("anything", &Compiling::Other), None);
         let told = listing.lacks("b", &Compiling::Lib).expect("a message");
-        assert!(
-            told.contains("lacks `b`") && told.contains(".declare(\"b\")"),
-            "{told}"
-        );
-        assert!(
-            listing
-                .lacks("b", &Compiling::Binary("two".to_owned()))
-                .is_some()
-        );
+        assert!(told.contains("lacks `b`") && told.contains(".declare(\"b\")"), "{told}");
+        assert!(listing.lacks("b", &Compiling::Binary("two".to_owned())).is_some());
     }
 
     #[test]
@@ -287,21 +247,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("listing.json");
         std::fs::write(&path, "{\"format\": 99}").expect("a file");
-        assert!(
-            Listing::read(&path)
-                .expect_err("other")
-                .contains("[build-dependencies]")
-        );
+        assert!(Listing::read(&path).expect_err("other").contains("[build-dependencies]"));
         std::fs::write(&path, "{").expect("a file");
-        assert!(
-            Listing::read(&path)
-                .expect_err("damaged")
-                .contains("is damaged")
-        );
-        assert!(
-            Listing::read(&dir.path().join("none"))
-                .expect_err("none")
-                .contains("cannot read")
-        );
+        assert!(Listing::read(&path).expect_err("damaged").contains("is damaged"));
+        assert!(Listing::read(&dir.path().join("none")).expect_err("none").contains("cannot read"));
     }
 }

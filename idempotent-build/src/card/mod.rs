@@ -46,9 +46,7 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
-pub use listing::{
-    Compiling, LISTING_VARIABLE, ListedMethod, Listing, Origin, Places, WrittenCard, unlisted,
-};
+pub use listing::{Compiling, LISTING_VARIABLE, ListedMethod, Listing, Origin, Places, WrittenCard, unlisted};
 
 use emit::CardPlan;
 use sources::{Crate, Package, Sources};
@@ -122,9 +120,7 @@ impl AgentCard {
 impl Fragment {
     /// Makes the fragment and tells Cargo; as [`AgentCard::emit`].
     pub fn emit(self) {
-        emit::tell_cargo(
-            Package::from_env().and_then(|package| emit::run_fragment(&self.0, &package)),
-        );
+        emit::tell_cargo(Package::from_env().and_then(|package| emit::run_fragment(&self.0, &package)));
     }
 
     fn sources(&mut self) -> &mut Sources {
@@ -142,11 +138,7 @@ macro_rules! reading {
             /// `src/lib.rs`, `src/main.rs`, and each binary in `src/bin`.
             pub fn lib(mut self, name: &str, root: impl Into<PathBuf>) -> Self {
                 let name = name.replace('-', "_");
-                self.sources().crates.push(Crate {
-                    origin: Origin::Lib,
-                    name,
-                    root: root.into(),
-                });
+                self.sources().crates.push(Crate { origin: Origin::Lib, name, root: root.into() });
                 self
             }
 
@@ -175,9 +167,7 @@ macro_rules! reading {
 
             /// Lists `method` of the extension `uri`; as [`declare`](Self::declare).
             pub fn declare_of(mut self, uri: &str, method: &str) -> Self {
-                self.sources()
-                    .declared
-                    .push((method.to_owned(), Some(uri.to_owned())));
+                self.sources().declared.push((method.to_owned(), Some(uri.to_owned())));
                 self
             }
         }

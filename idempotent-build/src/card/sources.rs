@@ -50,17 +50,12 @@ impl Package {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let folder = |name: &str| {
-            variables.get(name).map(PathBuf::from).ok_or_else(|| {
-                vec![format!(
-                    "{name} is not set: call this from a build script (build.rs)"
-                )]
-            })
+            variables
+                .get(name)
+                .map(PathBuf::from)
+                .ok_or_else(|| vec![format!("{name} is not set: call this from a build script (build.rs)")])
         };
-        Ok(Self {
-            dir: folder("CARGO_MANIFEST_DIR")?,
-            out_dir: folder("OUT_DIR")?,
-            variables,
-        })
+        Ok(Self { dir: folder("CARGO_MANIFEST_DIR")?, out_dir: folder("OUT_DIR")?, variables })
     }
 
     fn variable(&self, name: &str) -> &str {
@@ -71,20 +66,11 @@ impl Package {
     fn usual_crates(&self) -> Vec<Crate> {
         let package = self.variable("CARGO_PKG_NAME");
         let mut crates = vec![
-            Crate {
-                origin: Origin::Lib,
-                name: package.replace('-', "_"),
-                root: "src/lib.rs".into(),
-            },
+            Crate { origin: Origin::Lib, name: package.replace('-', "_"), root: "src/lib.rs".into() },
             binary(package, "src/main.rs"),
         ];
-        let entries = std::fs::read_dir(self.dir.join("src/bin"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut names: Vec<_> = entries
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
+        let entries = std::fs::read_dir(self.dir.join("src/bin")).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         for name in names {
             match name.strip_suffix(".rs") {
@@ -103,11 +89,7 @@ impl Package {
 }
 
 pub(super) fn binary(name: &str, root: impl Into<PathBuf>) -> Crate {
-    Crate {
-        origin: Origin::Binary(name.to_owned()),
-        name: name.to_owned(),
-        root: root.into(),
-    }
+    Crate { origin: Origin::Binary(name.to_owned()), name: name.to_owned(), root: root.into() }
 }
 
 impl Sources {
@@ -120,11 +102,8 @@ impl Sources {
         let mut wrong = Vec::new();
         let cfg = self.cfg(package, &mut wrong);
         let crates = self.crates(package, &mut wrong);
-        let mut found = Found {
-            listing: Listing::new(None, Vec::new(), Vec::new()),
-            files: Vec::new(),
-            warnings: Vec::new(),
-        };
+        let mut found =
+            Found { listing: Listing::new(None, Vec::new(), Vec::new()), files: Vec::new(), warnings: Vec::new() };
         for one in &crates {
             found.read_crate(one, package, &cfg);
         }
@@ -139,11 +118,7 @@ impl Sources {
         found.read_fragments(package, &mut wrong);
         found.listing.methods.sort();
         duplicates(&found.listing, &mut wrong);
-        if wrong.is_empty() {
-            Ok(found)
-        } else {
-            Err(wrong)
-        }
+        if wrong.is_empty() { Ok(found) } else { Err(wrong) }
     }
 
     fn cfg(&self, package: &Package, wrong: &mut Vec<String>) -> CfgSet {
@@ -166,11 +141,7 @@ impl Sources {
         }
         for one in &self.crates {
             if !package.dir.join(&one.root).is_file() {
-                wrong.push(format!(
-                    "the root of crate `{}` is not there: {}",
-                    one.name,
-                    one.root.display()
-                ));
+                wrong.push(format!("the root of crate `{}` is not there: {}", one.name, one.root.display()));
             }
         }
         self.crates.clone()
@@ -190,10 +161,7 @@ impl Found {
             }
         }
         self.warnings.extend(walked.unparsed.iter().map(|file| {
-            format!(
-                "{} does not parse; the AgentCard leaves its handlers out",
-                package.relative(file).display()
-            )
+            format!("{} does not parse; the AgentCard leaves its handlers out", package.relative(file).display())
         }));
         for annotated in walked.into_annotated() {
             // What is wrong with an annotation is reported by the macro, at its place.
@@ -252,12 +220,10 @@ fn duplicates(listing: &Listing, wrong: &mut Vec<String>) {
     }
     for (name, handlers) in by_method {
         let twice = handlers.iter().enumerate().any(|(index, one)| {
-            handlers[index + 1..]
-                .iter()
-                .any(|other| match (&one.origin, &other.origin) {
-                    (Origin::Binary(left), Origin::Binary(right)) => left == right,
-                    _ => true,
-                })
+            handlers[index + 1..].iter().any(|other| match (&one.origin, &other.origin) {
+                (Origin::Binary(left), Origin::Binary(right)) => left == right,
+                _ => true,
+            })
         });
         if twice {
             let places: Vec<_> = handlers.iter().map(|one| one.place.as_str()).collect();

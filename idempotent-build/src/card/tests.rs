@@ -23,11 +23,7 @@ fn package(files: &[(&str, &str)]) -> Small {
         fs::write(path, text).expect("a file");
     }
     let variables = BTreeMap::from([("CARGO_PKG_NAME".to_owned(), "travel-agent".to_owned())]);
-    let package = Package {
-        dir: dir.path().to_owned(),
-        out_dir: dir.path().join("out"),
-        variables,
-    };
+    let package = Package { dir: dir.path().to_owned(), out_dir: dir.path().join("out"), variables };
     Small { dir, package }
 }
 
@@ -46,11 +42,7 @@ impl Small {
 }
 
 fn methods(listing: &Listing) -> Vec<(&str, &str)> {
-    listing
-        .methods
-        .iter()
-        .map(|one| (one.method.as_str(), one.place.as_str()))
-        .collect()
+    listing.methods.iter().map(|one| (one.method.as_str(), one.place.as_str())).collect()
 }
 
 #[test]
@@ -73,14 +65,7 @@ fn library_and_binaries_make_one_card() {
             "rerun-if-changed=src/bin/folder/main.rs".to_owned(),
             "rerun-if-changed=src/bin/other.rs".to_owned(),
             "rerun-if-changed=base.json".to_owned(),
-            format!(
-                "rustc-env=IDEMPOTENT_CARD={}",
-                small
-                    .dir
-                    .path()
-                    .join("out/idempotent/listing.json")
-                    .display()
-            ),
+            format!("rustc-env=IDEMPOTENT_CARD={}", small.dir.path().join("out/idempotent/listing.json").display()),
         ]
     );
     let listing = small.listing();
@@ -100,18 +85,11 @@ fn library_and_binaries_make_one_card() {
 #[test]
 fn named_crates_are_the_only_ones_read() {
     let small = package(&[("src/lib.rs", SEND), ("agent/main.rs", STREAM)]);
-    small
-        .run(agent_card("base.json").example("agent", "agent/main.rs"))
-        .expect("a card");
-    assert_eq!(
-        methods(&small.listing()),
-        [("message/stream", "fn stream in agent/main.rs")]
-    );
+    small.run(agent_card("base.json").example("agent", "agent/main.rs")).expect("a card");
+    assert_eq!(methods(&small.listing()), [("message/stream", "fn stream in agent/main.rs")]);
     assert_eq!(small.listing().lib, None);
 
-    let wrong = small
-        .run(agent_card("base.json").bin("x", "x.rs"))
-        .expect_err("no such root");
+    let wrong = small.run(agent_card("base.json").bin("x", "x.rs")).expect_err("no such root");
     assert_eq!(wrong, ["the root of crate `x` is not there: x.rs"]);
 }
 
@@ -120,10 +98,7 @@ fn a_method_with_two_handlers_is_refused_under_either_name() {
     let small = package(&[
         ("src/lib.rs", "mod a;"),
         ("src/a.rs", SEND),
-        (
-            "src/main.rs",
-            "#[idempotent(method = \"SendMessage\")] async fn again() {}",
-        ),
+        ("src/main.rs", "#[idempotent(method = \"SendMessage\")] async fn again() {}"),
     ]);
     let wrong = small.run(agent_card("base.json")).expect_err("twice");
     assert_eq!(
@@ -133,54 +108,27 @@ fn a_method_with_two_handlers_is_refused_under_either_name() {
         ]
     );
     let small = package(&[("src/lib.rs", SEND)]);
-    let wrong = small
-        .run(agent_card("base.json").declare("SendMessage"))
-        .expect_err("twice");
+    let wrong = small.run(agent_card("base.json").declare("SendMessage")).expect_err("twice");
     assert!(wrong[0].contains("declared in build.rs"), "{wrong:?}");
 }
 
 #[test]
 fn all_mistakes_of_card_and_sources_are_told_with_their_file() {
     let small = package(&[("bad.json", "{}")]);
-    let wrong = small
-        .run(agent_card("bad.json").cfg("not(x)"))
-        .expect_err("mistakes");
-    assert!(
-        wrong[0].starts_with("bad.json: `/name`: is missing"),
-        "{wrong:?}"
-    );
-    assert!(
-        wrong.iter().any(|line| line.contains("not a cfg")),
-        "{wrong:?}"
-    );
-    assert!(
-        wrong.iter().any(|line| line.contains("neither src/lib.rs")),
-        "{wrong:?}"
-    );
+    let wrong = small.run(agent_card("bad.json").cfg("not(x)")).expect_err("mistakes");
+    assert!(wrong[0].starts_with("bad.json: `/name`: is missing"), "{wrong:?}");
+    assert!(wrong.iter().any(|line| line.contains("not a cfg")), "{wrong:?}");
+    assert!(wrong.iter().any(|line| line.contains("neither src/lib.rs")), "{wrong:?}");
 
-    let wrong = small
-        .run(agent_card("none.json"))
-        .expect_err("no base card");
-    assert!(
-        wrong[0].starts_with("cannot read the base card none.json"),
-        "{wrong:?}"
-    );
+    let wrong = small.run(agent_card("none.json")).expect_err("no base card");
+    assert!(wrong[0].starts_with("cannot read the base card none.json"), "{wrong:?}");
 }
 
 #[test]
 fn a_file_that_does_not_parse_is_a_warning() {
-    let small = package(&[
-        ("src/lib.rs", "mod broken;"),
-        ("src/broken.rs", "fn {"),
-        ("src/main.rs", SEND),
-    ]);
+    let small = package(&[("src/lib.rs", "mod broken;"), ("src/broken.rs", "fn {"), ("src/main.rs", SEND)]);
     let directives = small.run(agent_card("base.json")).expect("a card");
-    assert!(
-        directives
-            .iter()
-            .any(|line| line.starts_with("warning=src/broken.rs does not parse")),
-        "{directives:?}"
-    );
+    assert!(directives.iter().any(|line| line.starts_with("warning=src/broken.rs does not parse")), "{directives:?}");
     assert!(directives.contains(&"rerun-if-changed=src/broken.rs".to_owned()));
 }
 
@@ -200,14 +148,9 @@ fn other_extensions_methods_are_listed_under_their_uri() {
         "src/lib.rs",
         r#"#[idempotent(method = "jobs/start", extension = "https://e.example/jobs/v1", key = "/id")] async fn start() {}"#,
     )]);
-    small
-        .run(agent_card("base.json").declare_of("https://e.example/jobs/v1", "jobs/abort"))
-        .expect("a card");
+    small.run(agent_card("base.json").declare_of("https://e.example/jobs/v1", "jobs/abort")).expect("a card");
     let card: serde_json::Value = serde_json::from_str(&small.card()).expect("JSON");
-    assert_eq!(
-        card["capabilities"]["extensions"][1]["uri"],
-        "https://e.example/jobs/v1"
-    );
+    assert_eq!(card["capabilities"]["extensions"][1]["uri"], "https://e.example/jobs/v1");
     assert_eq!(
         card["capabilities"]["extensions"][1]["params"]["idempotency"]["methods"],
         serde_json::json!(["jobs/abort", "jobs/start"])
@@ -222,24 +165,11 @@ fn an_unchanged_card_keeps_its_time_stamp() {
     let path = small.dir.path().join("cards/agent-card.json");
     assert_eq!(fs::read_to_string(&path).expect("written"), small.card());
     let old = std::time::SystemTime::UNIX_EPOCH;
-    fs::File::options()
-        .write(true)
-        .open(&path)
-        .and_then(|file| file.set_modified(old))
-        .expect("a time");
+    fs::File::options().write(true).open(&path).and_then(|file| file.set_modified(old)).expect("a time");
     small.run(card.clone()).expect("a card");
-    assert_eq!(
-        fs::metadata(&path)
-            .and_then(|data| data.modified())
-            .expect("a time"),
-        old
-    );
+    assert_eq!(fs::metadata(&path).and_then(|data| data.modified()).expect("a time"), old);
     small.run(card.required(false)).expect("a card");
-    assert!(
-        fs::read_to_string(&path)
-            .expect("written")
-            .contains("\"required\": false")
-    );
+    assert!(fs::read_to_string(&path).expect("written").contains("\"required\": false"));
 }
 
 #[test]
@@ -247,10 +177,7 @@ fn fragments_of_dependencies_are_taken_up() {
     let mut skills = package(&[("src/lib.rs", SEND), ("src/main.rs", STREAM)]);
     let wrong = emit::run_fragment(&fragment().0, &skills.package).expect_err("no links");
     assert!(wrong[0].contains("add `links = "), "{wrong:?}");
-    skills
-        .package
-        .variables
-        .insert("CARGO_MANIFEST_LINKS".to_owned(), "skills".to_owned());
+    skills.package.variables.insert("CARGO_MANIFEST_LINKS".to_owned(), "skills".to_owned());
     let directives = emit::run_fragment(&fragment().0, &skills.package).expect("a fragment");
     let path = directives
         .iter()
@@ -258,31 +185,20 @@ fn fragments_of_dependencies_are_taken_up() {
         .expect("told to dependents");
 
     let mut agent = package(&[("src/main.rs", STREAM)]);
-    agent
-        .package
-        .variables
-        .insert("DEP_SKILLS_IDEMPOTENT_FRAGMENT".to_owned(), path.to_owned());
+    agent.package.variables.insert("DEP_SKILLS_IDEMPOTENT_FRAGMENT".to_owned(), path.to_owned());
     let directives = agent.run(agent_card("base.json")).expect("a card");
     assert!(directives.contains(&format!("rerun-if-changed={path}")));
     let listing = agent.listing();
     assert_eq!(
         methods(&listing),
         [
-            (
-                "message/send",
-                "fn send in src/lib.rs of crate `travel_agent`"
-            ),
+            ("message/send", "fn send in src/lib.rs of crate `travel_agent`"),
             ("message/stream", "fn stream in src/main.rs"),
         ]
     );
-    assert_eq!(
-        listing.methods[0].origin,
-        Origin::Fragment("travel_agent".to_owned())
-    );
+    assert_eq!(listing.methods[0].origin, Origin::Fragment("travel_agent".to_owned()));
 
     fs::write(agent.dir.path().join("src/main.rs"), SEND).expect("a file");
-    let wrong = agent
-        .run(agent_card("base.json"))
-        .expect_err("two packages answer one method");
+    let wrong = agent.run(agent_card("base.json")).expect_err("two packages answer one method");
     assert!(wrong[0].contains("of crate `travel_agent`"), "{wrong:?}");
 }

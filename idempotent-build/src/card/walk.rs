@@ -51,31 +51,15 @@ impl Walked {
         let Some(dir) = root.parent() else {
             return walked;
         };
-        let place = Place {
-            dir: dir.to_owned(),
-            relative: None,
-        };
-        Walker {
-            cfg,
-            walked: &mut walked,
-            place,
-            file: root.to_owned(),
-            open: Vec::new(),
-        }
-        .file();
+        let place = Place { dir: dir.to_owned(), relative: None };
+        Walker { cfg, walked: &mut walked, place, file: root.to_owned(), open: Vec::new() }.file();
         walked
     }
 
     /// The functions that carry the attribute under any of the names which the crate gives it.
     pub(super) fn into_annotated(self) -> Vec<Annotated> {
-        let Self {
-            candidates,
-            attribute_names,
-            ..
-        } = self;
-        let ours = candidates
-            .into_iter()
-            .filter(|one| attribute_names.contains(&one.name));
+        let Self { candidates, attribute_names, .. } = self;
+        let ours = candidates.into_iter().filter(|one| attribute_names.contains(&one.name));
         ours.map(|one| one.annotation).collect()
     }
 }
@@ -131,23 +115,13 @@ impl Walker<'_> {
                     None => self.place.dir.clone(),
                 };
                 let flat = dir.join(format!("{name}.rs"));
-                if flat.is_file() {
-                    (flat, Some(name.to_owned()))
-                } else {
-                    (dir.join(name).join("mod.rs"), None)
-                }
+                if flat.is_file() { (flat, Some(name.to_owned())) } else { (dir.join(name).join("mod.rs"), None) }
             }
         };
         let Some(dir) = file.parent() else {
             return;
         };
-        let outer_place = std::mem::replace(
-            &mut self.place,
-            Place {
-                dir: dir.to_owned(),
-                relative,
-            },
-        );
+        let outer_place = std::mem::replace(&mut self.place, Place { dir: dir.to_owned(), relative });
         let outer_file = std::mem::replace(&mut self.file, file);
         self.file();
         self.place = outer_place;
@@ -163,10 +137,7 @@ impl Walker<'_> {
                 dir.push(name);
             }
         }
-        Place {
-            dir,
-            relative: None,
-        }
+        Place { dir, relative: None }
     }
 }
 
@@ -249,10 +220,7 @@ fn renames(tree: &UseTree, names: &mut BTreeSet<String>) {
 fn path_of(attribute: &Meta) -> Option<String> {
     match attribute {
         Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(path),
-                ..
-            }) => Some(path.value()),
+            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => Some(path.value()),
             _ => None,
         },
         _ => None,
@@ -267,11 +235,7 @@ mod tests {
     /// Walks a crate made of these files, from `src/lib.rs`; gives the names of its annotated functions.
     fn functions(files: &[(&str, &str)]) -> Vec<String> {
         let (_dir, walked) = walk(files);
-        walked
-            .into_annotated()
-            .into_iter()
-            .map(|one| one.function)
-            .collect()
+        walked.into_annotated().into_iter().map(|one| one.function).collect()
     }
 
     fn walk(files: &[(&str, &str)]) -> (tempfile::TempDir, Walked) {
@@ -294,34 +258,17 @@ mod tests {
     #[test]
     fn modules_are_found_where_rustc_finds_them() {
         let found = functions(&[
-            (
-                "src/lib.rs",
-                "mod flat; mod folder; mod inline { mod below; pub mod deeper { mod end; } } mod r#type;",
-            ),
+            ("src/lib.rs", "mod flat; mod folder; mod inline { mod below; pub mod deeper { mod end; } } mod r#type;"),
             ("src/flat.rs", &format!("mod child; {}", handler("flat"))),
             ("src/flat/child.rs", &handler("flat_child")),
-            (
-                "src/folder/mod.rs",
-                &format!("mod child; {}", handler("folder")),
-            ),
+            ("src/folder/mod.rs", &format!("mod child; {}", handler("folder"))),
             ("src/folder/child.rs", &handler("folder_child")),
             ("src/inline/below.rs", &handler("below_inline")),
             ("src/inline/deeper/end.rs", &handler("end")),
             ("src/type.rs", &handler("raw")),
             ("src/unreached.rs", &handler("unreached")),
         ]);
-        assert_eq!(
-            found,
-            [
-                "flat_child",
-                "flat",
-                "folder_child",
-                "folder",
-                "below_inline",
-                "end",
-                "raw"
-            ]
-        );
+        assert_eq!(found, ["flat_child", "flat", "folder_child", "folder", "below_inline", "end", "raw"]);
     }
 
     #[test]
@@ -338,10 +285,7 @@ mod tests {
             ),
             ("src/elsewhere/a.rs", &format!("mod next; {}", handler("a"))),
             ("src/elsewhere/next.rs", &handler("next_of_a")),
-            (
-                "src/b.rs",
-                "#[path = \"c.rs\"] mod c; mod i { #[path = \"d.rs\"] mod d; }",
-            ),
+            ("src/b.rs", "#[path = \"c.rs\"] mod c; mod i { #[path = \"d.rs\"] mod d; }"),
             ("src/c.rs", &handler("beside_b")),
             ("src/b/i/d.rs", &handler("under_b")),
             ("src/threads/tls.rs", &handler("tls")),
@@ -349,18 +293,7 @@ mod tests {
             ("src/u.rs", &handler("unix")),
             ("src/w.rs", &handler("windows")),
         ]);
-        assert_eq!(
-            found,
-            [
-                "next_of_a",
-                "a",
-                "beside_b",
-                "under_b",
-                "tls",
-                "plain",
-                "unix"
-            ]
-        );
+        assert_eq!(found, ["next_of_a", "a", "beside_b", "under_b", "tls", "plain", "unix"]);
     }
 
     #[test]
@@ -384,10 +317,7 @@ mod tests {
     fn a_file_can_configure_itself_out() {
         let found = functions(&[
             ("src/lib.rs", "mod windows;"),
-            (
-                "src/windows.rs",
-                &format!("#![cfg(windows)]\n{}", handler("gone")),
-            ),
+            ("src/windows.rs", &format!("#![cfg(windows)]\n{}", handler("gone"))),
         ]);
         assert!(found.is_empty());
     }
@@ -411,10 +341,7 @@ mod tests {
     #[test]
     fn a_file_that_does_not_parse_is_left_to_rustc() {
         let (dir, walked) = walk(&[
-            (
-                "src/lib.rs",
-                &format!("mod broken; mod missing; {}", handler("fine")),
-            ),
+            ("src/lib.rs", &format!("mod broken; mod missing; {}", handler("fine"))),
             ("src/broken.rs", "fn {"),
         ]);
         assert_eq!(walked.unparsed, [dir.path().join("src/broken.rs")]);
@@ -424,10 +351,7 @@ mod tests {
 
     #[test]
     fn a_file_that_includes_itself_ends() {
-        let found = functions(&[(
-            "src/lib.rs",
-            &format!("#[path = \"lib.rs\"] mod again; {}", handler("one")),
-        )]);
+        let found = functions(&[("src/lib.rs", &format!("#[path = \"lib.rs\"] mod again; {}", handler("one")))]);
         assert_eq!(found, ["one"]);
     }
 }

@@ -123,10 +123,7 @@ pub(super) fn reads_body(ty: &Type) -> bool {
 
 fn at_home(path: &Path) -> bool {
     let parents = path.segments.len() - 1;
-    path.segments
-        .iter()
-        .take(parents)
-        .all(|parent| BODY_READER_HOMES.iter().any(|home| parent.ident == home))
+    path.segments.iter().take(parents).all(|parent| BODY_READER_HOMES.iter().any(|home| parent.ident == home))
 }
 
 fn first_argument(arguments: &PathArguments) -> Option<&Type> {
@@ -190,13 +187,7 @@ mod tests {
         let mut mistakes = Mistakes::default();
         let arguments = read(&signature, &mut mistakes);
         assert!(mistakes.is_empty());
-        let names = |index: usize| {
-            arguments[index]
-                .names
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-        };
+        let names = |index: usize| arguments[index].names.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names(0), ["name", "pool"]);
         assert_eq!(names(1), ["whole", "part"]);
         assert_eq!(arguments[0].reads, Reads::Headers);

@@ -51,11 +51,7 @@ impl Annotation {
     pub fn parse(arguments: TokenStream) -> Annotation {
         let (options, mut mistakes) = Options::parse(arguments);
         let declaration = declare(&options, &mut mistakes);
-        Annotation {
-            options,
-            declaration,
-            mistakes,
-        }
+        Annotation { options, declaration, mistakes }
     }
 
     /// Reads a whole attribute, as found in a parsed file. The attribute's own name is not looked at.
@@ -65,9 +61,7 @@ impl Annotation {
             syn::Meta::Path(_) => Annotation::parse(TokenStream::new()),
             syn::Meta::NameValue(pair) => {
                 let mut annotation = Annotation::parse(TokenStream::new());
-                annotation
-                    .mistakes
-                    .about(&pair.value, "options stand in parentheses");
+                annotation.mistakes.about(&pair.value, "options stand in parentheses");
                 annotation
             }
         }
@@ -120,37 +114,27 @@ fn declare_method(options: &Options, mistakes: &mut Mistakes) -> String {
     } else if !options.mentions("extension") {
         let help = match similar(&name) {
             Some(known) => format!("did you mean `{known}`?"),
-            None => "name the extension that puts it in scope: `extension = \"https://example.com/billing/v1\"`".to_owned(),
+            None => {
+                "name the extension that puts it in scope: `extension = \"https://example.com/billing/v1\"`".to_owned()
+            }
         };
-        mistakes.at(
-            span,
-            format!("`{name}` is not a method that the extension covers (spec 4.1)\nhelp: {help}"),
-        );
+        mistakes.at(span, format!("`{name}` is not a method that the extension covers (spec 4.1)\nhelp: {help}"));
     } else if !well_formed(&name) {
-        mistakes.at(
-            span,
-            "a method's name is letters, digits, `_`, `-` and `.`, in parts separated by `/`",
-        );
+        mistakes.at(span, "a method's name is letters, digits, `_`, `-` and `.`, in parts separated by `/`");
     }
     canonical_method(&name).to_owned()
 }
 
 fn well_formed(name: &str) -> bool {
     name.split('/').all(|part| {
-        !part.is_empty()
-            && part
-                .chars()
-                .all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter))
+        !part.is_empty() && part.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter))
     })
 }
 
 /// Options that only make sense for other extensions' methods.
 fn refuse_for_core(options: &Options, name: &str, mistakes: &mut Mistakes) {
     if let Some(extension) = &options.extension {
-        mistakes.at(
-            extension.keyword.span(),
-            format!("`{name}` is in scope by itself (spec 4.1); remove `extension`"),
-        );
+        mistakes.at(extension.keyword.span(), format!("`{name}` is in scope by itself (spec 4.1); remove `extension`"));
     }
     if let Some(key) = &options.key {
         let pointer = key.value.value();
@@ -166,8 +150,7 @@ fn refuse_for_core(options: &Options, name: &str, mistakes: &mut Mistakes) {
 /// The value, if it is sound; a core method has told its own conflicts already.
 fn declare_key(options: &Options, mistakes: &mut Mistakes) -> String {
     let checked = checked(&options.key, mistakes, |pointer| {
-        pointer_fault(pointer)
-            .map(|fault| format!("not a JSON pointer into `params` (RFC 6901): {fault}"))
+        pointer_fault(pointer).map(|fault| format!("not a JSON pointer into `params` (RFC 6901): {fault}"))
     });
     checked.unwrap_or_else(|| DEFAULT_KEY.to_owned())
 }
@@ -192,9 +175,7 @@ fn declare_takeover(options: &Options, mistakes: &mut Mistakes) -> OnTakeover {
             let meant = ["run", "refuse"]
                 .into_iter()
                 .find(|known| strsim::damerau_levenshtein(&other.to_lowercase(), known) <= 2)
-                .map_or_else(String::new, |known| {
-                    format!("; did you mean `\"{known}\"`?")
-                });
+                .map_or_else(String::new, |known| format!("; did you mean `\"{known}\"`?"));
             Some(format!(
                 "unknown choice `{other}`{meant}\n\
                  expected `\"run\"` (a retry executes again after its owner died) or `\"refuse\"` (it is answered 409)"
@@ -231,21 +212,14 @@ mod tests {
 
     fn told(arguments: TokenStream) -> Vec<String> {
         let annotation = Annotation::parse(arguments);
-        annotation
-            .mistakes
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        annotation.mistakes.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn a_core_method_is_declared_under_its_first_name() {
-        let declaration = Annotation::parse(quote!(
-            method = "SendStreamingMessage",
-            on_takeover = "refuse"
-        ))
-        .into_result()
-        .expect("nothing is wrong");
+        let declaration = Annotation::parse(quote!(method = "SendStreamingMessage", on_takeover = "refuse"))
+            .into_result()
+            .expect("nothing is wrong");
         assert_eq!(
             declaration,
             Declaration {
@@ -266,10 +240,7 @@ mod tests {
         .expect("nothing is wrong");
         assert_eq!(declaration.method, "billing/charge");
         assert_eq!(declaration.key, "/order/id");
-        assert_eq!(
-            declaration.extension.as_deref(),
-            Some("https://example.com/billing/v1")
-        );
+        assert_eq!(declaration.extension.as_deref(), Some("https://example.com/billing/v1"));
     }
 
     #[test]
@@ -279,22 +250,13 @@ mod tests {
             quote!(method = ""),
             quote!(method = METHOD),
             quote!(method = "tasks/get"),
-            quote!(
-                method = "tasks/cancel",
-                extension = "https://example.com/v1"
-            ),
+            quote!(method = "tasks/cancel", extension = "https://example.com/v1"),
             quote!(method = "mesage/send"),
             quote!(method = "billing/charge"),
-            quote!(
-                method = "billing charge",
-                extension = "https://example.com/v1"
-            ),
+            quote!(method = "billing charge", extension = "https://example.com/v1"),
             quote!(method = "billing/charge", extension = BILLING),
             quote!(method = "billing/charge", extension = "billing"),
-            quote!(
-                method = "message/send",
-                extension = "https://example.com/v1"
-            ),
+            quote!(method = "message/send", extension = "https://example.com/v1"),
             quote!(method = "message/send", key = "/order/id"),
             quote!(method = "message/send", key = "order"),
             quote!(method = "message/send", on_takeover = "rum"),
@@ -306,13 +268,7 @@ mod tests {
 
     #[test]
     fn several_mistakes_are_all_told() {
-        let told = told(quote!(
-            method = "billing/charge",
-            extension = "x",
-            key = "y",
-            on_takeover = "z",
-            ttl = 3
-        ));
+        let told = told(quote!(method = "billing/charge", extension = "x", key = "y", on_takeover = "z", ttl = 3));
         assert_eq!(told.len(), 4, "{told:#?}");
     }
 }

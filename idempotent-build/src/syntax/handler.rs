@@ -71,16 +71,10 @@ impl Parse for Handler {
             ));
         }
         match input.parse()? {
-            TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => Ok(Handler {
-                attributes,
-                visibility,
-                signature,
-                body,
-            }),
-            other => Err(syn::Error::new_spanned(
-                other,
-                "expected the function's body",
-            )),
+            TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => {
+                Ok(Handler { attributes, visibility, signature, body })
+            }
+            other => Err(syn::Error::new_spanned(other, "expected the function's body")),
         }
     }
 }
@@ -88,9 +82,7 @@ impl Parse for Handler {
 /// Names the item that was annotated instead of a function, at its keyword.
 fn not_a_function(input: ParseStream<'_>) -> Option<syn::Error> {
     use syn::ext::IdentExt;
-    const OTHERS: [&str; 9] = [
-        "struct", "enum", "union", "trait", "impl", "mod", "static", "type", "use",
-    ];
+    const OTHERS: [&str; 9] = ["struct", "enum", "union", "trait", "impl", "mod", "static", "type", "use"];
     let keyword: Ident = input.fork().call(Ident::parse_any).ok()?;
     let constant = keyword == "const" && !input.peek2(Token![fn]) && !input.peek2(Token![async]);
     let constant = constant && !input.peek2(Token![unsafe]) && !input.peek2(Token![extern]);

@@ -1,21 +1,12 @@
 //! The names of A2A's methods, and which of them can be annotated.
 
 /// Core methods that the extension covers (spec 4.1): the 0.3 name, then the 1.0 name.
-const COVERED: [(&str, &str); 2] = [
-    ("message/send", "SendMessage"),
-    ("message/stream", "SendStreamingMessage"),
-];
+const COVERED: [(&str, &str); 2] = [("message/send", "SendMessage"), ("message/stream", "SendStreamingMessage")];
 
 /// Core methods that need no deduplication, and why.
 const LEFT_OUT: [(&[&str], &str); 3] = [
-    (
-        &["tasks/get", "tasks/list", "GetTask", "ListTasks"],
-        "only reads, so a retry is harmless",
-    ),
-    (
-        &["tasks/cancel", "CancelTask"],
-        "is already idempotent by its task id",
-    ),
+    (&["tasks/get", "tasks/list", "GetTask", "ListTasks"], "only reads, so a retry is harmless"),
+    (&["tasks/cancel", "CancelTask"], "is already idempotent by its task id"),
     (
         &[
             "tasks/resubscribe",
@@ -48,25 +39,17 @@ const LEFT_OUT: [(&[&str], &str); 3] = [
 /// assert_eq!(canonical_method("billing/charge"), "billing/charge");
 /// ```
 pub fn canonical_method(name: &str) -> &str {
-    COVERED
-        .iter()
-        .find(|(_, renamed)| *renamed == name)
-        .map_or(name, |(original, _)| original)
+    COVERED.iter().find(|(_, renamed)| *renamed == name).map_or(name, |(original, _)| original)
 }
 
 /// Whether this is one of the four names that spec 4.1 puts in scope.
 pub fn is_core_method(name: &str) -> bool {
-    COVERED
-        .iter()
-        .any(|(original, renamed)| [original, renamed].contains(&&name))
+    COVERED.iter().any(|(original, renamed)| [original, renamed].contains(&&name))
 }
 
 /// Why a core method cannot be annotated; `None` for every other name.
 pub(super) fn left_out(name: &str) -> Option<&'static str> {
-    LEFT_OUT
-        .iter()
-        .find(|(names, _)| names.contains(&name))
-        .map(|(_, why)| *why)
+    LEFT_OUT.iter().find(|(names, _)| names.contains(&name)).map(|(_, why)| *why)
 }
 
 /// The covered name that was probably meant.
@@ -94,11 +77,7 @@ pub(super) fn similar(name: &str) -> Option<&'static str> {
 pub fn method_hash(name: &str) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    canonical_method(name)
-        .bytes()
-        .fold(OFFSET_BASIS, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(PRIME)
-        })
+    canonical_method(name).bytes().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]

@@ -98,10 +98,7 @@ const RULES: [Rule; 7] = [
 
 fn set<T>(slot: &mut Option<Given<T>>, keyword: Ident, value: T) -> syn::Result<()> {
     if slot.is_some() {
-        return Err(syn::Error::new(
-            keyword.span(),
-            format!("`{}` is given twice; keep one", keyword.unraw()),
-        ));
+        return Err(syn::Error::new(keyword.span(), format!("`{}` is given twice; keep one", keyword.unraw())));
     }
     *slot = Some(Given { keyword, value });
     Ok(())
@@ -124,15 +121,9 @@ fn unquoted<T: syn::parse::Parse>(input: ParseStream<'_>) -> syn::Result<T> {
 }
 
 /// A path or a type; serde's users are used to quotes, so tell them what to write instead.
-fn unquoted_with<T>(
-    input: ParseStream<'_>,
-    parse: fn(ParseStream<'_>) -> syn::Result<T>,
-) -> syn::Result<T> {
+fn unquoted_with<T>(input: ParseStream<'_>, parse: fn(ParseStream<'_>) -> syn::Result<T>) -> syn::Result<T> {
     if let Ok(literal) = input.fork().parse::<LitStr>() {
-        return Err(syn::Error::new(
-            literal.span(),
-            format!("write `{}` without quotes", literal.value()),
-        ));
+        return Err(syn::Error::new(literal.span(), format!("write `{}` without quotes", literal.value())));
     }
     parse(input)
 }
@@ -218,20 +209,12 @@ impl Options {
                 mistakes.at(input.span(), "a `,` is missing before this option");
                 return;
             }
-            mistakes.about(
-                rest_of_option(input),
-                format!("unexpected tokens after the value of `{name}`"),
-            );
+            mistakes.about(rest_of_option(input), format!("unexpected tokens after the value of `{name}`"));
         }
         skip_comma(input);
     }
 
-    fn parse_value(
-        &mut self,
-        rule: &Rule,
-        keyword: Ident,
-        input: ParseStream<'_>,
-    ) -> syn::Result<()> {
+    fn parse_value(&mut self, rule: &Rule, keyword: Ident, input: ParseStream<'_>) -> syn::Result<()> {
         if input.peek(Token![=]) && !input.peek(Token![==]) {
             let equals: Token![=] = input.parse()?;
             if at_end_of_option(input) {
@@ -242,10 +225,7 @@ impl Options {
         if at_end_of_option(input) {
             return Err(syn::Error::new(keyword.span(), needs_a_value(rule)));
         }
-        Err(syn::Error::new(
-            input.span(),
-            format!("options are written with `=`: `{}`", rule.example),
-        ))
+        Err(syn::Error::new(input.span(), format!("options are written with `=`: `{}`", rule.example)))
     }
 
     /// Whether the option was written, readable or not.
@@ -256,18 +236,12 @@ impl Options {
             "extension" => self.extension.is_some(),
             _ => false,
         };
-        given
-            || self
-                .unreadable
-                .iter()
-                .any(|keyword| keyword.unraw() == name)
+        given || self.unreadable.iter().any(|keyword| keyword.unraw() == name)
     }
 
     /// The place of the method's name, for whatever is wrong with the method.
     pub fn method_span(&self) -> Span {
-        self.method
-            .as_ref()
-            .map_or_else(Span::call_site, |method| method.value.span())
+        self.method.as_ref().map_or_else(Span::call_site, |method| method.value.span())
     }
 }
 
@@ -287,17 +261,9 @@ fn unknown(name: &str) -> String {
         .map(|rule| (strsim::damerau_levenshtein(name, rule.name), rule.name))
         .filter(|(distance, known)| *distance <= known.len() / 3 + 1)
         .min();
-    let meant = similar.map_or_else(String::new, |(_, known)| {
-        format!("; did you mean `{known}`?")
-    });
-    let known: Vec<_> = RULES
-        .iter()
-        .map(|rule| format!("`{}`", rule.name))
-        .collect();
-    format!(
-        "unknown option `{name}`{meant}\nexpected one of {}",
-        known.join(", ")
-    )
+    let meant = similar.map_or_else(String::new, |(_, known)| format!("; did you mean `{known}`?"));
+    let known: Vec<_> = RULES.iter().map(|rule| format!("`{}`", rule.name)).collect();
+    format!("unknown option `{name}`{meant}\nexpected one of {}", known.join(", "))
 }
 
 fn not_an_option(tokens: &TokenStream) -> syn::Error {
@@ -315,11 +281,7 @@ mod tests {
     use super::*;
 
     fn told(arguments: TokenStream) -> Vec<String> {
-        Options::parse(arguments)
-            .1
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        Options::parse(arguments).1.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -349,8 +311,7 @@ mod tests {
 
     #[test]
     fn a_mistake_does_not_hide_the_options_behind_it() {
-        let (options, _) =
-            Options::parse(quote!(scope = user., method = "message/send" key = "/a"));
+        let (options, _) = Options::parse(quote!(scope = user., method = "message/send" key = "/a"));
         assert!(options.method.is_some());
         assert!(options.key.is_some());
     }

@@ -15,9 +15,7 @@ pub(super) fn pointer_fault(pointer: &str) -> Option<String> {
     let mut characters = pointer.chars();
     while let Some(character) = characters.next() {
         if character == '~' && !matches!(characters.next(), Some('0' | '1')) {
-            return Some(
-                "in a JSON pointer `~` is written `~0`, and `/` inside a name `~1`".to_owned(),
-            );
+            return Some("in a JSON pointer `~` is written `~0`, and `/` inside a name `~1`".to_owned());
         }
     }
     if pointer.ends_with('/') {
@@ -34,9 +32,7 @@ pub(super) fn uri_fault(uri: &str) -> Option<&'static str> {
         return Some("it has no scheme");
     };
     let mut letters = scheme.chars();
-    let well_formed = letters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic())
+    let well_formed = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
     if !well_formed {
         return Some("it has no scheme");
@@ -48,9 +44,7 @@ pub(super) fn uri_fault(uri: &str) -> Option<&'static str> {
         return Some("a URI has neither white space nor characters outside ASCII");
     }
     if uri.contains([',', '"', '<', '>']) {
-        return Some(
-            "clients send it in a comma-separated header, which cannot carry `,`, `\"`, `<` or `>`",
-        );
+        return Some("clients send it in a comma-separated header, which cannot carry `,`, `\"`, `<` or `>`");
     }
     None
 }
@@ -77,23 +71,11 @@ mod tests {
 
     #[test]
     fn only_what_a_header_list_can_carry_is_a_uri() {
-        for good in [
-            "https://example.com/ext/v1",
-            "urn:example:billing",
-            "tag:a,".trim_end_matches(','),
-        ] {
+        for good in ["https://example.com/ext/v1", "urn:example:billing", "tag:a,".trim_end_matches(',')] {
             assert_eq!(uri_fault(good), None, "{good}");
         }
-        for bad in [
-            "",
-            "billing",
-            "example.com/billing",
-            "https://",
-            "https://a b",
-            "https://a,b",
-            "1x:y",
-            "https://é",
-        ] {
+        for bad in ["", "billing", "example.com/billing", "https://", "https://a b", "https://a,b", "1x:y", "https://é"]
+        {
             assert!(uri_fault(bad).is_some(), "{bad}");
         }
     }

@@ -22,11 +22,7 @@ pub(super) fn check(scope: &Expr, arguments: &mut [Argument], mistakes: &mut Mis
         mistakes.at(span, message);
     }
     for argument in arguments.iter_mut() {
-        let Some(name) = found
-            .names
-            .iter()
-            .find(|name| argument.names.iter().any(|bound| bound == *name))
-        else {
+        let Some(name) = found.names.iter().find(|name| argument.names.iter().any(|bound| bound == *name)) else {
             continue;
         };
         if argument.reads == Reads::Last && reads_body(&argument.ty) {
@@ -79,26 +75,15 @@ fn refuse_literal(literal: &Lit, arguments: &[Argument], mistakes: &mut Mistakes
         Lit::Str(text) => text.parse::<Expr>().ok().filter(|inner| {
             let mut found = Found::default();
             found.visit_expr(inner);
-            arguments
-                .iter()
-                .any(|argument| argument.names.iter().any(|name| found.names.contains(name)))
+            arguments.iter().any(|argument| argument.names.iter().any(|name| found.names.contains(name)))
         }),
         _ => None,
     };
     let help = match quoted {
-        Some(expression) => format!(
-            "write it without quotes: `scope = {}`",
-            display(&expression).replace(" . ", ".")
-        ),
-        None => {
-            "write an expression over the arguments, `scope = user.tenant`, or leave `scope` out"
-                .to_owned()
-        }
+        Some(expression) => format!("write it without quotes: `scope = {}`", display(&expression).replace(" . ", ".")),
+        None => "write an expression over the arguments, `scope = user.tenant`, or leave `scope` out".to_owned(),
     };
-    mistakes.about(
-        literal,
-        format!("this scope is the same for every caller, so it separates nobody\nhelp: {help}"),
-    );
+    mistakes.about(literal, format!("this scope is the same for every caller, so it separates nobody\nhelp: {help}"));
 }
 
 /// The names an expression may refer to, and what in it cannot work.
@@ -166,10 +151,7 @@ impl<'ast> Visit<'ast> for Found {
     }
 
     fn visit_expr_try(&mut self, attempt: &'ast ExprTry) {
-        self.refused.push((
-            attempt.question_token.spans[0],
-            "a scope cannot fail; refuse the request in an extractor",
-        ));
+        self.refused.push((attempt.question_token.spans[0], "a scope cannot fail; refuse the request in an extractor"));
         syn::visit::visit_expr_try(self, attempt);
     }
 

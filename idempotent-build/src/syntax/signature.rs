@@ -14,37 +14,22 @@ pub(super) fn check(handler: &Handler, mistakes: &mut Mistakes) {
     check_arguments(signature, mistakes);
     for attribute in &handler.attributes {
         if is_ours(attribute) {
-            mistakes.about(
-                attribute,
-                "`#[idempotent]` is given twice on this function; one handler answers one method",
-            );
+            mistakes
+                .about(attribute, "`#[idempotent]` is given twice on this function; one handler answers one method");
         }
     }
 }
 
 /// Whether this attribute is `#[idempotent(…)]`, judged by the last part of its path.
 pub(super) fn is_ours(attribute: &syn::Attribute) -> bool {
-    attribute
-        .path()
-        .segments
-        .last()
-        .is_some_and(|segment| segment.ident == "idempotent")
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == "idempotent")
 }
 
 fn check_qualifiers(signature: &Signature, mistakes: &mut Mistakes) {
     if let Some(token) = &signature.constness {
-        mistakes.about(
-            token,
-            "a handler runs for each request, never at compile time; remove `const`",
-        );
+        mistakes.about(token, "a handler runs for each request, never at compile time; remove `const`");
     } else if signature.asyncness.is_none() {
-        mistakes.about(
-            signature.fn_token,
-            format!(
-                "a handler is an `async fn`: write `async fn {}`",
-                signature.ident
-            ),
-        );
+        mistakes.about(signature.fn_token, format!("a handler is an `async fn`: write `async fn {}`", signature.ident));
     }
     if let Safety::Unsafe(token) = &signature.safety {
         mistakes.about(
@@ -53,16 +38,10 @@ fn check_qualifiers(signature: &Signature, mistakes: &mut Mistakes) {
         );
     }
     if let Some(abi) = &signature.abi {
-        mistakes.about(
-            abi,
-            "a handler is called by the router, not through a foreign ABI; remove `extern`",
-        );
+        mistakes.about(abi, "a handler is called by the router, not through a foreign ABI; remove `extern`");
     }
     if let Some(dots) = &signature.variadic {
-        mistakes.about(
-            dots,
-            "a handler has a fixed list of extractors; remove `...`",
-        );
+        mistakes.about(dots, "a handler has a fixed list of extractors; remove `...`");
     }
 }
 
@@ -105,10 +84,7 @@ fn check_type(ty: &Type, mistakes: &mut Mistakes) {
     match ty {
         Type::Reference(reference) => mistakes.about(
             reference,
-            format!(
-                "an extractor gives its value away, it lends none: write `{}`",
-                display(&reference.elem)
-            ),
+            format!("an extractor gives its value away, it lends none: write `{}`", display(&reference.elem)),
         ),
         Type::ImplTrait(any) => mistakes.about(
             any,
@@ -155,11 +131,7 @@ impl<'ast> Visit<'ast> for Hidden<'_> {
 
     fn visit_type_fn_ptr(&mut self, _: &'ast syn::TypeFnPtr) {}
 
-    fn visit_parenthesized_generic_arguments(
-        &mut self,
-        _: &'ast syn::ParenthesizedGenericArguments,
-    ) {
-    }
+    fn visit_parenthesized_generic_arguments(&mut self, _: &'ast syn::ParenthesizedGenericArguments) {}
 }
 
 /// A type as a user would write it.
@@ -170,12 +142,8 @@ pub(super) fn display(tokens: &impl ToTokens) -> String {
     while let Some(piece) = pieces.next() {
         text.push_str(piece);
         let Some(next) = pieces.peek() else { break };
-        let glued = ["<", "::", "&", "(", "["]
-            .iter()
-            .any(|end| piece.ends_with(end))
-            || ["<", ">", "::", ",", ")", "]", "("]
-                .iter()
-                .any(|start| next.starts_with(start));
+        let glued = ["<", "::", "&", "(", "["].iter().any(|end| piece.ends_with(end))
+            || ["<", ">", "::", ",", ")", "]", "("].iter().any(|start| next.starts_with(start));
         if !glued {
             text.push(' ');
         }
@@ -284,20 +252,13 @@ mod tests {
             quote!(impl Send {}),
         ] {
             let told = told(one.clone());
-            let expected = if one.to_string().contains("...") {
-                3
-            } else {
-                1
-            };
+            let expected = if one.to_string().contains("...") { 3 } else { 1 };
             assert_eq!(told.len(), expected, "{one}: {told:#?}");
         }
     }
 
     #[test]
     fn types_are_shown_as_they_are_written() {
-        assert_eq!(
-            display(&quote!(axum::Json<Vec<(A, &B)>>)),
-            "axum::Json<Vec<(A, &B)>>"
-        );
+        assert_eq!(display(&quote!(axum::Json<Vec<(A, &B)>>)), "axum::Json<Vec<(A, &B)>>");
     }
 }
