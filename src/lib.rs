@@ -1,1 +1,13 @@
 //! Makes an A2A agent safe to retry.
+
+mod card;
+
+pub use idempotent_core::card::{Card, CardMethod, RuntimeParams};
+pub use idempotent_macros::idempotent;
+
+/// What generated code names; no part of the API.
+#[doc(hidden)]
+pub mod __private {
+    pub use idempotent_core::__private::*;
+    pub use idempotent_macros::agent_card;
+}

@@ -11,3 +11,10 @@ pub mod store;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use message_id::{Key, MalformedMessageId, MessageId, Scope, ToScope};
 pub use request_hash::RequestHash;
+
+/// What generated code names; no part of the API.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::annotated::{AnnotatedBy, MethodKey};
+    pub use crate::card::{Card, CardMethod, Places as CardPlaces};
+}

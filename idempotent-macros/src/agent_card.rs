@@ -1,0 +1,138 @@
+//! From the build script's listing to a constant, and to proofs that each of its entries has a handler.
+
+use idempotent_build::card::{Compiling, ListedMethod, Listing, Places, WrittenCard};
+use idempotent_build::syntax::method_hash;
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+use syn::parse::{Parse, ParseStream};
+use syn::{Path, Token};
+
+const NO_BUILD_SCRIPT: &str = "this package makes no AgentCard: give it a build.rs\n\
+    \n    fn main() {\n        idempotent_build::agent_card(\"agent-card.base.json\").emit();\n    }\n\n\
+    and `idempotent-build` under [build-dependencies]";
+
+const FRAGMENT_ONLY: &str = "this package's build.rs emits a fragment, which is a part of a card: \
+    call agent_card!() in the agent's package, whose build.rs calls `idempotent_build::agent_card(…)`";
+
+/// The path of the facade, as its `agent_card!` passes it, and nothing else.
+struct Call {
+    facade: Path,
+}
+
+impl Parse for Call {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let facade = input.call(Path::parse_mod_style)?;
+        input.parse::<Token![;]>()?;
+        if input.is_empty() { Ok(Self { facade }) } else { Err(input.error("agent_card!() takes no arguments")) }
+    }
+}
+
+/// The macro: a `Card`, or one error that says what to do.
+pub(crate) fn agent_card(input: TokenStream) -> TokenStream {
+    let card = syn::parse2::<Call>(input).and_then(|call| {
+        let refuse = |words: &str| syn::Error::new(proc_macro2::Span::call_site(), words);
+        let listing = match Listing::of_this_package() {
+            Some(listing) => listing.map_err(|words| refuse(&words))?,
+            None => return Err(refuse(NO_BUILD_SCRIPT)),
+        };
+        expand(&call.facade, &listing, &listing.compiling()).map_err(|words| refuse(&words))
+    });
+    card.unwrap_or_else(|error| error.to_compile_error())
+}
+
+// Input
+//     agent_card!()
+//
+// Output
+//     {
+//         const _: () = { /* for each method: a trait with its own words, which its key must implement */ };
+//         const CARD: Card = Card::from_build(include_str!(".../agent-card.json"), CardPlaces { … }, &[CardMethod { … }]);
+//         CARD
+//     }
+fn expand(facade: &Path, listing: &Listing, compiling: &Compiling) -> Result<TokenStream, String> {
+    let Some(card) = &listing.card else {
+        return Err(FRAGMENT_ONLY.to_owned());
+    };
+    if let Compiling::UnreadBinary(name) = compiling {
+        return Err(format!(
+            "build.rs did not read the sources of `{name}`: name it there, `agent_card(…).bin(\"{name}\", \"path/of/its/main.rs\")`"
+        ));
+    }
+    let WrittenCard { path, places } = card;
+    let path = path.to_str().ok_or("the path of OUT_DIR is not UTF-8")?;
+    let places = self::places(facade, places);
+    let methods = listing.of_card(compiling).into_iter().map(|one| {
+        let ListedMethod { method, extension, .. } = one;
+        let extension = match extension {
+            Some(uri) => quote!(::core::option::Option::Some(#uri)),
+            None => quote!(::core::option::Option::None),
+        };
+        quote!(#facade::__private::CardMethod { method: #method, extension: #extension })
+    });
+    let proofs = proofs(facade, listing, compiling);
+    Ok(quote! {{
+        #proofs
+        const CARD: #facade::__private::Card = #facade::__private::Card::from_build(
+            ::core::include_str!(#path),
+            #places,
+            &[#(#methods),*],
+        );
+        CARD
+    }})
+}
+
+fn places(facade: &Path, places: &Places) -> TokenStream {
+    let [required, ttl_seconds, max_cache_entries] =
+        [&places.required, &places.ttl_seconds, &places.max_cache_entries].map(|place| {
+            let (start, end) = (place.start, place.end);
+            quote!((#start, #end))
+        });
+    quote! {
+        #facade::__private::CardPlaces {
+            required: #required,
+            ttl_seconds: #ttl_seconds,
+            max_cache_entries: #max_cache_entries,
+        }
+    }
+}
+
+/// Demands that each method's key is implemented by a handler, in words of its own where it is not.
+///
+/// Tests are left alone: they see handlers of their own beside, or instead of, the agent's.
+fn proofs(facade: &Path, listing: &Listing, compiling: &Compiling) -> TokenStream {
+    if *compiling == Compiling::Other {
+        return TokenStream::new();
+    }
+    let proofs = listing.provable(compiling).into_iter().map(|one| {
+        let ListedMethod { method, place, .. } = one;
+        let hash = Literal::u64_suffixed(method_hash(method));
+        let method = braces_doubled(method);
+        let message = format!("the AgentCard lists `{method}`, but no handler of it is part of this program");
+        let label = format!("`{method}` has no handler");
+        let note = format!("build.rs found: {}", braces_doubled(place));
+        quote! {
+            const _: () = {
+                #[diagnostic::on_unimplemented(
+                    message = #message,
+                    label = #label,
+                    note = #note,
+                    note = "a handler in another crate must be used here, and a cfg that build.rs sets itself must be told there"
+                )]
+                trait Answered<Handler> {}
+                #[diagnostic::do_not_recommend]
+                impl<Method: #facade::__private::AnnotatedBy<Handler>, Handler> Answered<Handler> for Method {}
+                const fn by_exactly_one_handler<Method: Answered<TheOneHandler>, TheOneHandler>() {}
+                by_exactly_one_handler::<#facade::__private::MethodKey<#hash>, _>()
+            };
+        }
+    });
+    quote! {
+        #[cfg(not(test))]
+        const _: () = { #(#proofs)* };
+    }
+}
+
+/// A brace in such a message would name a type parameter.
+fn braces_doubled(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
