@@ -2,6 +2,7 @@
 
 #[doc(hidden)]
 pub mod annotated;
+pub mod card;
 mod clock;
 pub mod json;
 mod message_id;

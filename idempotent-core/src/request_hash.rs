@@ -58,11 +58,7 @@ impl RequestHash {
     pub fn of(params: &impl Serialize) -> Result<Self, RequestHashError> {
         // Through the text that goes over the wire, so that whatever the text says, client and server read it with the
         // same eyes.
-        Self::of_json(
-            &serde_json::to_vec(params)?,
-            MESSAGE_ID_POINTER,
-            Numbers::Strict,
-        )
+        Self::of_json(&serde_json::to_vec(params)?, MESSAGE_ID_POINTER, Numbers::Strict)
     }
 
     /// The hash of `params` that are JSON already, with the key at the JSON Pointer `key`.
@@ -85,11 +81,7 @@ impl<'a> Document<'a> {
     /// # Errors
     ///
     /// The body is not I-JSON and therefore has no hash.
-    pub fn request_hash(
-        self,
-        params: Node<'a>,
-        excluded: Option<Node<'a>>,
-    ) -> Result<RequestHash, Violation> {
+    pub fn request_hash(self, params: Node<'a>, excluded: Option<Node<'a>>) -> Result<RequestHash, Violation> {
         let mut sink = HashSink::new();
         self.write_canonical_excluding(params, excluded, &mut sink)?;
         Ok(sink.finish())
@@ -107,11 +99,7 @@ impl HashSink {
     const BUFFER: usize = 1024;
 
     fn new() -> Self {
-        Self {
-            hasher: Sha256::new(),
-            buffer: [0; Self::BUFFER],
-            used: 0,
-        }
+        Self { hasher: Sha256::new(), buffer: [0; Self::BUFFER], used: 0 }
     }
 
     fn finish(mut self) -> RequestHash {

@@ -21,20 +21,9 @@ impl Sink for Vec<u8> {
 
 /// Writes `node` without `excluded`. The document must be I-JSON.
 pub(super) fn write<'a, S: Sink>(node: Node<'a>, excluded: Option<Node<'a>>, sink: &mut S) {
-    let excluded = excluded.map(|excluded| Excluded {
-        at: excluded.at,
-        start: excluded.entry().start,
-    });
-    let mut writer = Writer {
-        body: node.document.text.as_bytes(),
-        sink,
-        from: 0,
-        to: 0,
-    };
-    if excluded
-        .as_ref()
-        .is_none_or(|excluded| excluded.at != node.at)
-    {
+    let excluded = excluded.map(|excluded| Excluded { at: excluded.at, start: excluded.entry().start });
+    let mut writer = Writer { body: node.document.text.as_bytes(), sink, from: 0, to: 0 };
+    if excluded.as_ref().is_none_or(|excluded| excluded.at != node.at) {
         writer.value(node, excluded.as_ref());
     }
     writer.flush();
@@ -90,8 +79,7 @@ impl<S: Sink> Writer<'_, S> {
 
     fn value(&mut self, node: Node<'_>, excluded: Option<&Excluded>) {
         let entry = node.entry();
-        let excluded =
-            excluded.filter(|excluded| (entry.start..entry.end).contains(&excluded.start));
+        let excluded = excluded.filter(|excluded| (entry.start..entry.end).contains(&excluded.start));
         if entry.canonical && excluded.is_none() {
             return self.copy(entry.start, entry.end);
         }
@@ -99,11 +87,7 @@ impl<S: Sink> Writer<'_, S> {
             Kind::Object => self.object(node, excluded),
             Kind::Array => self.array(node, excluded),
             Kind::String => self.string(node),
-            Kind::Number => self.new_text(
-                ryu_js::Buffer::new()
-                    .format_finite(node.double())
-                    .as_bytes(),
-            ),
+            Kind::Number => self.new_text(ryu_js::Buffer::new().format_finite(node.double()).as_bytes()),
             Kind::Null | Kind::Bool => self.copy(entry.start, entry.end),
         }
     }
@@ -113,10 +97,7 @@ impl<S: Sink> Writer<'_, S> {
         self.mark(b'{');
         let mut separate = false;
         for &at in node.member_entries() {
-            let value = Node {
-                document,
-                at: at + 1,
-            };
+            let value = Node { document, at: at + 1 };
             if excluded.is_some_and(|excluded| excluded.at == value.at) {
                 continue;
             }
@@ -146,12 +127,7 @@ impl<S: Sink> Writer<'_, S> {
     }
 
     fn string(&mut self, node: Node<'_>) {
-        let &Entry {
-            start,
-            end,
-            canonical,
-            ..
-        } = node.entry();
+        let &Entry { start, end, canonical, .. } = node.entry();
         if canonical {
             return self.copy(start, end);
         }

@@ -49,10 +49,7 @@ impl<'a> Document<'a> {
 
     /// The body's one value.
     pub fn root(self) -> Node<'a> {
-        Node {
-            document: self,
-            at: 0,
-        }
+        Node { document: self, at: 0 }
     }
 
     /// The body as a JSON-RPC request.
@@ -119,12 +116,7 @@ impl<'a> Document<'a> {
 
     /// The decoded name at a name's entry.
     pub(super) fn name(self, at: u32) -> &'a [u8] {
-        name(
-            self.text.as_bytes(),
-            &self.tape.names,
-            &self.tape.unescaped,
-            self.entry(at),
-        )
+        name(self.text.as_bytes(), &self.tape.names, &self.tape.unescaped, self.entry(at))
     }
 }
 
@@ -166,24 +158,15 @@ impl<'a> Node<'a> {
     pub fn member(self, name: &str) -> Option<Node<'a>> {
         let document = self.document;
         let members = self.member_entries();
-        let found = members.partition_point(|&at| {
-            super::order::compare(document.name(at), name.as_bytes()).is_lt()
-        });
+        let found = members.partition_point(|&at| super::order::compare(document.name(at), name.as_bytes()).is_lt());
         let &at = members.get(found)?;
-        (document.name(at) == name.as_bytes()).then_some(Node {
-            document,
-            at: at + 1,
-        })
+        (document.name(at) == name.as_bytes()).then_some(Node { document, at: at + 1 })
     }
 
     /// The values of an array's elements; none for other kinds.
     pub fn elements(self) -> impl Iterator<Item = Node<'a>> {
         let document = self.document;
-        let end = if self.kind() == Kind::Array {
-            self.entry().index
-        } else {
-            0
-        };
+        let end = if self.kind() == Kind::Array { self.entry().index } else { 0 };
         let mut at = self.at + 1;
         std::iter::from_fn(move || {
             let element = (at < end).then_some(Node { document, at })?;
@@ -197,24 +180,14 @@ impl<'a> Node<'a> {
         let document = self.document;
         self.member_entries().iter().map(move |&at| {
             let name = Node { document, at }.string().unwrap_or_default();
-            (
-                name,
-                Node {
-                    document,
-                    at: at + 1,
-                },
-            )
+            (name, Node { document, at: at + 1 })
         })
     }
 
     /// The entries of an object's names in canonical order; none for other kinds.
     pub(super) fn member_entries(self) -> &'a [u32] {
         let tape = self.document.tape;
-        if self.kind() == Kind::Object {
-            tape.members_of(tape.object(self.entry()))
-        } else {
-            &[]
-        }
+        if self.kind() == Kind::Object { tape.members_of(tape.object(self.entry())) } else { &[] }
     }
 
     /// The value that a JSON Pointer (RFC 6901) leads to from here, such as `/message/messageId`; the empty pointer leads
@@ -225,29 +198,18 @@ impl<'a> Node<'a> {
 
     /// The value of a number whose text is not canonical.
     pub(super) fn double(self) -> f64 {
-        self.document
-            .tape
-            .numbers
-            .get(self.entry().index as usize)
-            .copied()
-            .unwrap_or_default()
+        self.document.tape.numbers.get(self.entry().index as usize).copied().unwrap_or_default()
     }
 }
 
 impl fmt::Debug for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Document")
-            .field("text", &self.text)
-            .field("violation", &self.violation())
-            .finish()
+        f.debug_struct("Document").field("text", &self.text).field("violation", &self.violation()).finish()
     }
 }
 
 impl fmt::Debug for Node<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Node")
-            .field("kind", &self.kind())
-            .field("raw", &self.raw())
-            .finish()
+        f.debug_struct("Node").field("kind", &self.kind()).field("raw", &self.raw()).finish()
     }
 }

@@ -37,24 +37,14 @@ pub enum SyntaxErrorReason {
 impl SyntaxError {
     #[cold]
     pub(super) fn new(offset: usize, reason: SyntaxErrorReason) -> Self {
-        Self {
-            offset: u32::try_from(offset).unwrap_or(u32::MAX),
-            reason,
-        }
+        Self { offset: u32::try_from(offset).unwrap_or(u32::MAX), reason }
     }
 
     /// The error for a byte that does not fit, or for the end of the text if it has no byte there.
     #[cold]
     pub(super) fn unexpected(bytes: &[u8], offset: usize) -> Self {
         let ended = offset >= bytes.len();
-        Self::new(
-            offset,
-            if ended {
-                SyntaxErrorReason::UnexpectedEnd
-            } else {
-                SyntaxErrorReason::UnexpectedByte
-            },
-        )
+        Self::new(offset, if ended { SyntaxErrorReason::UnexpectedEnd } else { SyntaxErrorReason::UnexpectedByte })
     }
 
     /// Where in the body, in bytes from its start.
@@ -179,11 +169,7 @@ impl fmt::Display for ViolationReason {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "not I-JSON: {} at {:?} (byte {})",
-            self.reason, self.pointer, self.offset
-        )
+        write!(f, "not I-JSON: {} at {:?} (byte {})", self.reason, self.pointer, self.offset)
     }
 }
 

@@ -29,9 +29,7 @@ impl Open {
     #[inline]
     fn in_object(&self) -> bool {
         let top = self.depth.wrapping_sub(1);
-        self.bits
-            .get(top / 64)
-            .is_some_and(|word| word >> (top % 64) & 1 != 0)
+        self.bits.get(top / 64).is_some_and(|word| word >> (top % 64) & 1 != 0)
     }
 }
 

@@ -61,11 +61,7 @@ pub(super) fn scan(bytes: &[u8], start: usize) -> Result<Token, SyntaxError> {
         return Err(invalid(bytes, start, end));
     }
     // Up to 15 significant digits survive the way through a double unchanged, and 0 has no sign.
-    let mut token = Token {
-        end,
-        canonical: whole_digits <= 15 && !(zero && negative),
-        integer: true,
-    };
+    let mut token = Token { end, canonical: whole_digits <= 15 && !(zero && negative), integer: true };
     if bytes.get(end) == Some(&b'.') {
         let fraction = end + 1;
         end = skip_digits(bytes, fraction);
@@ -76,12 +72,7 @@ pub(super) fn scan(bytes: &[u8], start: usize) -> Result<Token, SyntaxError> {
         token.canonical = bytes[end - 1] != b'0'
             && if zero {
                 // From 0.000001 on; smaller numbers have an exponent.
-                end - fraction <= 15
-                    && bytes[fraction..end]
-                        .iter()
-                        .take_while(|&&digit| digit == b'0')
-                        .count()
-                        < 6
+                end - fraction <= 15 && bytes[fraction..end].iter().take_while(|&&digit| digit == b'0').count() < 6
             } else {
                 whole_digits + (end - fraction) <= 15
             };
@@ -97,11 +88,7 @@ pub(super) fn scan(bytes: &[u8], start: usize) -> Result<Token, SyntaxError> {
         if end == exponent {
             return Err(invalid(bytes, start, end));
         }
-        token = Token {
-            end,
-            canonical: false,
-            integer: false,
-        };
+        token = Token { end, canonical: false, integer: false };
     }
     Ok(token)
 }
@@ -137,10 +124,7 @@ pub(super) fn value(token: &Token, text: &str, numbers: Numbers) -> Value {
     if token.integer && double != 0.0 && double.abs() < FIRST_GAP {
         return Value::AsWritten;
     }
-    if token.integer
-        && numbers == Numbers::Strict
-        && !is_exact(text.trim_start_matches('-').as_bytes())
-    {
+    if token.integer && numbers == Numbers::Strict && !is_exact(text.trim_start_matches('-').as_bytes()) {
         return Value::Refused(ViolationReason::LossyInteger);
     }
     Value::Double(double)
@@ -157,9 +141,7 @@ fn is_exact(digits: &[u8]) -> bool {
     let mut used = 0;
     for chunk in digits.chunks(DIGITS) {
         let scale = 10u64.pow(chunk.len() as u32);
-        let mut carry = chunk
-            .iter()
-            .fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
+        let mut carry = chunk.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
         for word in &mut words[..used] {
             let product = u128::from(*word) * u128::from(scale) + u128::from(carry);
             *word = product as u64;

@@ -39,21 +39,13 @@ pub(super) fn prefix(text: &[u8], length: usize) -> u64 {
             u64::from_be_bytes(first)
         }
     };
-    if word & 0x8080_8080_8080_8080 == 0 {
-        word
-    } else {
-        u64::from_be_bytes(word.to_be_bytes().map(rank))
-    }
+    if word & 0x8080_8080_8080_8080 == 0 { word } else { u64::from_be_bytes(word.to_be_bytes().map(rank)) }
 }
 
 /// Keeps the `length` most significant bytes.
 #[inline]
 fn mask(length: usize) -> u64 {
-    if length >= 8 {
-        u64::MAX
-    } else {
-        !(u64::MAX >> (8 * length))
-    }
+    if length >= 8 { u64::MAX } else { !(u64::MAX >> (8 * length)) }
 }
 
 #[cfg(test)]

@@ -30,19 +30,8 @@ type IsCanonical = bool;
 
 impl<'a> Pass<'a> {
     /// Reads all of `text` onto an empty tape.
-    pub(super) fn run(
-        text: &'a str,
-        tape: &'a mut Tape,
-        numbers: Numbers,
-    ) -> Result<(), SyntaxError> {
-        let mut pass = Pass {
-            text,
-            bytes: text.as_bytes(),
-            tape,
-            numbers,
-            at: 0,
-            in_params: false,
-        };
+    pub(super) fn run(text: &'a str, tape: &'a mut Tape, numbers: Numbers) -> Result<(), SyntaxError> {
+        let mut pass = Pass { text, bytes: text.as_bytes(), tape, numbers, at: 0, in_params: false };
         pass.skip_whitespace();
         pass.value(0)?;
         pass.skip_whitespace();
@@ -72,13 +61,7 @@ impl<'a> Pass<'a> {
 
     #[inline(always)]
     fn push(&mut self, start: usize, index: u32, kind: Kind, canonical: bool) {
-        self.tape.entries.push(Entry {
-            start: start as u32,
-            end: self.at as u32,
-            index,
-            kind,
-            canonical,
-        });
+        self.tape.entries.push(Entry { start: start as u32, end: self.at as u32, index, kind, canonical });
     }
 
     /// Reads the value that begins here, inside `depth` containers.
@@ -187,11 +170,7 @@ impl<'a> Pass<'a> {
                 }
                 self.at += 1;
                 canonical &= self.skip_whitespace();
-                canonical &= if depth == 1 {
-                    self.root_member()?
-                } else {
-                    self.value(depth)?
-                };
+                canonical &= if depth == 1 { self.root_member()? } else { self.value(depth)? };
                 canonical &= self.skip_whitespace();
                 match self.peek() {
                     Some(b',') => {
@@ -208,11 +187,7 @@ impl<'a> Pass<'a> {
         }
         canonical &= self.sort_members(first_open);
         let first_member = self.tape.members.len();
-        self.tape.members.extend(
-            self.tape.open[first_open..]
-                .iter()
-                .map(|member| member.name),
-        );
+        self.tape.members.extend(self.tape.open[first_open..].iter().map(|member| member.name));
         self.tape.open.truncate(first_open);
         self.tape.objects[object] = Object {
             next: self.tape.entries.len() as u32,
@@ -245,16 +220,10 @@ impl<'a> Pass<'a> {
         let (index, prefix) = if token.escaped {
             self.escaped_name(start, &token)
         } else {
-            (
-                PLAIN,
-                order::prefix(&self.bytes[start + 1..], token.end - start - 2),
-            )
+            (PLAIN, order::prefix(&self.bytes[start + 1..], token.end - start - 2))
         };
         self.push(start, index, Kind::String, token.canonical);
-        self.tape.open.push(OpenMember {
-            prefix,
-            name: member,
-        });
+        self.tape.open.push(OpenMember { prefix, name: member });
         if prefix.to_be_bytes()[0] == PRIVATE_NAME[0] {
             self.note_private_name(member);
         }
@@ -281,12 +250,7 @@ impl<'a> Pass<'a> {
     }
 
     fn name_of(&self, member: u32) -> &[u8] {
-        name(
-            self.bytes,
-            &self.tape.names,
-            &self.tape.unescaped,
-            &self.tape.entries[member as usize],
-        )
+        name(self.bytes, &self.tape.names, &self.tape.unescaped, &self.tape.entries[member as usize])
     }
 
     /// Reads the value of the root member whose name was read last.
@@ -301,32 +265,18 @@ impl<'a> Pass<'a> {
     /// Brings the members opened since `first` into canonical order; returns whether they were.
     #[inline]
     fn sort_members(&mut self, first: usize) -> IsCanonical {
-        let Tape {
-            entries,
-            names,
-            unescaped,
-            open,
-            ..
-        } = &mut *self.tape;
+        let Tape { entries, names, unescaped, open, .. } = &mut *self.tape;
         let members = &mut open[first..];
-        let name = |member: &OpenMember| {
-            name(self.bytes, names, unescaped, &entries[member.name as usize])
-        };
-        let compare = |a: &OpenMember, b: &OpenMember| {
-            a.prefix
-                .cmp(&b.prefix)
-                .then_with(|| order::compare(name(a), name(b)))
-        };
+        let name = |member: &OpenMember| name(self.bytes, names, unescaped, &entries[member.name as usize]);
+        let compare =
+            |a: &OpenMember, b: &OpenMember| a.prefix.cmp(&b.prefix).then_with(|| order::compare(name(a), name(b)));
         if members.is_sorted_by(|a, b| compare(a, b).is_lt()) {
             return true;
         }
         // Of equal names the first in the text comes first.
         members.sort_unstable_by(|a, b| compare(a, b).then(a.name.cmp(&b.name)));
-        let repeated = members
-            .windows(2)
-            .filter(|pair| compare(&pair[0], &pair[1]).is_eq())
-            .map(|pair| pair[1].name)
-            .min();
+        let repeated =
+            members.windows(2).filter(|pair| compare(&pair[0], &pair[1]).is_eq()).map(|pair| pair[1].name).min();
         if let Some(member) = repeated {
             let offset = entries[member as usize].start;
             self.violation(ViolationReason::DuplicateMember, offset);
@@ -349,11 +299,7 @@ impl<'a> Pass<'a> {
     /// after what its values violate.
     #[cold]
     fn violation(&mut self, reason: ViolationReason, offset: u32) {
-        let kept = if self.in_params {
-            &mut self.tape.in_params
-        } else {
-            &mut self.tape.in_envelope
-        };
+        let kept = if self.in_params { &mut self.tape.in_params } else { &mut self.tape.in_envelope };
         if kept.is_none_or(|found| offset < found.offset) {
             *kept = Some(Found { reason, offset });
         }
@@ -377,11 +323,7 @@ pub(super) fn literal(bytes: &[u8], start: usize) -> Result<(usize, Kind), Synta
         Some(b'n') => (b"null", Kind::Null),
         _ => return Err(SyntaxError::unexpected(bytes, start)),
     };
-    let matching = bytes[start..]
-        .iter()
-        .zip(word)
-        .take_while(|(a, b)| a == b)
-        .count();
+    let matching = bytes[start..].iter().zip(word).take_while(|(a, b)| a == b).count();
     if matching == word.len() {
         Ok((start + matching, kind))
     } else {

@@ -14,28 +14,20 @@ pub(super) fn follow<'a>(node: Node<'a>, pointer: &str) -> Option<Node<'a>> {
     if pointer.is_empty() {
         return Some(node);
     }
-    pointer
-        .strip_prefix('/')?
-        .split('/')
-        .try_fold(node, |node, token| match node.kind() {
-            Kind::Object => node.member(&decode(token)),
-            Kind::Array => node.elements().nth(index(token)?),
-            _ => None,
-        })
+    pointer.strip_prefix('/')?.split('/').try_fold(node, |node, token| match node.kind() {
+        Kind::Object => node.member(&decode(token)),
+        Kind::Array => node.elements().nth(index(token)?),
+        _ => None,
+    })
 }
 
 fn decode(token: &str) -> Cow<'_, str> {
-    if token.contains('~') {
-        token.replace("~1", "/").replace("~0", "~").into()
-    } else {
-        token.into()
-    }
+    if token.contains('~') { token.replace("~1", "/").replace("~0", "~").into() } else { token.into() }
 }
 
 /// An array index: digits without leading zeros (RFC 6901 section 4).
 fn index(token: &str) -> Option<usize> {
-    let canonical = token == "0"
-        || (!token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit()));
+    let canonical = token == "0" || (!token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit()));
     canonical.then(|| token.parse().ok())?
 }
 
@@ -63,22 +55,16 @@ fn step<'a>(node: Node<'a>, found: Found) -> Option<(Cow<'a, str>, Option<Node<'
     let offset = found.offset as usize;
     match node.kind() {
         Kind::Array => {
-            let (position, element) = node
-                .elements()
-                .enumerate()
-                .find(|(_, element)| element.span().contains(&offset))?;
+            let (position, element) =
+                node.elements().enumerate().find(|(_, element)| element.span().contains(&offset))?;
             Some((position.to_string().into(), Some(element)))
         }
         Kind::Object => {
             let document = node.document;
             node.member_entries().iter().find_map(|&at| {
                 let name = Node { document, at };
-                let value = Node {
-                    document,
-                    at: at + 1,
-                };
-                let repeated =
-                    found.reason == ViolationReason::DuplicateMember && name.span().start == offset;
+                let value = Node { document, at: at + 1 };
+                let repeated = found.reason == ViolationReason::DuplicateMember && name.span().start == offset;
                 let next = if repeated {
                     None
                 } else if value.span().contains(&offset) {

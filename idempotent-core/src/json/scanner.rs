@@ -59,11 +59,7 @@ impl Scanner {
     ///
     /// The body is not JSON. A body that is JSON but not I-JSON is a document with a
     /// [violation](Document::violation).
-    pub fn scan<'a>(
-        &'a mut self,
-        body: &'a [u8],
-        numbers: Numbers,
-    ) -> Result<Document<'a>, SyntaxError> {
+    pub fn scan<'a>(&'a mut self, body: &'a [u8], numbers: Numbers) -> Result<Document<'a>, SyntaxError> {
         self.tape.clear();
         if body.len() >= u32::MAX as usize {
             return Err(SyntaxError::new(0, SyntaxErrorReason::TooLarge));
@@ -82,8 +78,6 @@ impl Scanner {
 /// The fast validation does not tell where.
 #[cold]
 fn invalid_utf8(body: &[u8]) -> SyntaxError {
-    let offset = std::str::from_utf8(body)
-        .err()
-        .map_or(0, |error| error.valid_up_to());
+    let offset = std::str::from_utf8(body).err().map_or(0, |error| error.valid_up_to());
     SyntaxError::new(offset, SyntaxErrorReason::InvalidUtf8)
 }

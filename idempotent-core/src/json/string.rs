@@ -19,24 +19,14 @@ pub(super) struct Token {
 pub(super) fn scan(bytes: &[u8], start: usize) -> Result<Token, SyntaxError> {
     let end = skip_plain(bytes, start + 1);
     if bytes.get(end) == Some(&b'"') {
-        return Ok(Token {
-            end: end + 1,
-            canonical: true,
-            escaped: false,
-            lone_surrogate: None,
-        });
+        return Ok(Token { end: end + 1, canonical: true, escaped: false, lone_surrogate: None });
     }
     scan_escaped(bytes, end)
 }
 
 /// Goes on from the first byte of a string that is not plain.
 fn scan_escaped(bytes: &[u8], mut at: usize) -> Result<Token, SyntaxError> {
-    let mut token = Token {
-        end: 0,
-        canonical: true,
-        escaped: false,
-        lone_surrogate: None,
-    };
+    let mut token = Token { end: 0, canonical: true, escaped: false, lone_surrogate: None };
     loop {
         match bytes.get(at) {
             Some(b'"') => {
@@ -65,8 +55,7 @@ fn scan_escaped(bytes: &[u8], mut at: usize) -> Result<Token, SyntaxError> {
 
 /// Reads the `\uXXXX` at `at`, with its other half if it has one; returns the offset after it.
 fn unicode_escape(bytes: &[u8], at: usize, token: &mut Token) -> Result<usize, SyntaxError> {
-    let unit = hex4(bytes, at + 2)
-        .ok_or_else(|| SyntaxError::new(at, SyntaxErrorReason::InvalidEscape))?;
+    let unit = hex4(bytes, at + 2).ok_or_else(|| SyntaxError::new(at, SyntaxErrorReason::InvalidEscape))?;
     match unit {
         HIGH_FIRST..=HIGH_LAST if low_half(bytes, at + 6).is_some() => {
             token.canonical = false;
@@ -105,8 +94,7 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     let digits: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
     let [a, b, c, d] = digits.map(|digit| HEX[digit as usize]);
     // An invalid digit is 0xFF: one look at the high nibbles tells all four.
-    ((a | b | c | d) & 0xF0 == 0)
-        .then_some(u16::from(a) << 12 | u16::from(b) << 8 | u16::from(c) << 4 | u16::from(d))
+    ((a | b | c | d) & 0xF0 == 0).then_some(u16::from(a) << 12 | u16::from(b) << 8 | u16::from(c) << 4 | u16::from(d))
 }
 
 const HEX: [u8; 256] = {
@@ -140,9 +128,7 @@ pub(super) fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
 /// ... and in long ones at blocks that the compiler turns into vector instructions.
 fn skip_plain_long(bytes: &[u8], mut at: usize) -> usize {
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<64>()) {
-        let special = block.iter().fold(false, |any, &byte| {
-            any | (byte < 0x20) | (byte == b'"') | (byte == b'\\')
-        });
+        let special = block.iter().fold(false, |any, &byte| any | (byte < 0x20) | (byte == b'"') | (byte == b'\\'));
         if special {
             break;
         }
@@ -161,10 +147,7 @@ fn skip_plain_long(bytes: &[u8], mut at: usize) -> usize {
 #[cold]
 fn skip_plain_end(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
-    at + rest
-        .iter()
-        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-        .unwrap_or(rest.len())
+    at + rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').unwrap_or(rest.len())
 }
 
 /// Marks (with its high bit) the lowest byte of a word that is a quote, a backslash or a control character.
@@ -233,15 +216,9 @@ fn unescape_unicode(bytes: &[u8]) -> (char, u8) {
         && let Some(low) = low_half(bytes, 6)
     {
         let code = 0x10000 + (u32::from(unit - HIGH_FIRST) << 10) + u32::from(low - LOW_FIRST);
-        return (
-            char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
-            12,
-        );
+        return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
     }
-    (
-        char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER),
-        6,
-    )
+    (char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
 }
 
 /// Appends the decoded content of a string token.

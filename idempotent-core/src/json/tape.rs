@@ -124,12 +124,7 @@ impl Tape {
 
 /// The decoded name at a name's entry. Takes the vectors apart, so that the members can be sorted meanwhile.
 #[inline]
-pub(super) fn name<'a>(
-    bytes: &'a [u8],
-    names: &[(u32, u32)],
-    unescaped: &'a str,
-    entry: &Entry,
-) -> &'a [u8] {
+pub(super) fn name<'a>(bytes: &'a [u8], names: &[(u32, u32)], unescaped: &'a str, entry: &Entry) -> &'a [u8] {
     if entry.index == PLAIN {
         &bytes[entry.start as usize + 1..entry.end as usize - 1]
     } else {
