@@ -1,7 +1,6 @@
 //! The gate of idempotent: request hash, JSON-RPC, single flight, leases and replay over any store.
 
-#[doc(hidden)]
-pub mod annotated;
+mod annotated;
 pub mod card;
 mod clock;
 pub mod json;
