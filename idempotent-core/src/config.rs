@@ -2,7 +2,7 @@
 
 use std::{env, time::Duration};
 
-use crate::{extension::DeclaredParams, json::Numbers, store::Retention};
+use crate::{card::RuntimeParams, json::Numbers, store::Retention};
 
 /// Environment variable for [`Config::ttl_seconds`] (spec section 9), in seconds.
 pub const TTL_VARIABLE: &str = "AIWG_IDEMPOTENCY_TTL";
@@ -158,7 +158,11 @@ impl Config {
     pub fn lease(mut self, lease: Duration) -> Result<Self, ConfigError> {
         if lease < Duration::from_millis(1) || lease > Duration::from_secs(1_000_000_000) {
             let value = format!("{lease:?}");
-            return Err(ConfigError { setting: "lease", expected: "at least a millisecond (and under 10^9 seconds)", value });
+            return Err(ConfigError {
+                setting: "lease",
+                expected: "at least a millisecond (and under 10^9 seconds)",
+                value,
+            });
         }
         self.lease = lease;
         Ok(self)
@@ -190,17 +194,13 @@ impl Config {
         Ok(self)
     }
 
-    /// The `params` by which an AgentCard declares these settings.
-    pub fn declared_params(&self) -> DeclaredParams {
-        DeclaredParams {
+    /// What an AgentCard declares of these settings (spec section 3.3).
+    pub fn declared(&self) -> RuntimeParams {
+        RuntimeParams {
             ttl_seconds: self.retention.ttl_seconds,
             max_cache_entries: self.retention.max_entries,
+            required: self.required,
         }
-    }
-
-    /// Whether requests must activate the extension, as the AgentCard declares it.
-    pub fn is_required(&self) -> bool {
-        self.required
     }
 }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     effects::outside_annotated_handler,
-    message_id::{Key, MessageId, Scope},
+    message_id::{MessageId, Scope},
     request_hash::RequestHash,
     rpc::RpcRejection,
     store::Claim,
@@ -124,7 +124,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyContext {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::ClaimToken;
+    use crate::{message_id::Key, store::ClaimToken};
 
     fn context(scope: &str, id: &str, attempt: u32) -> IdempotencyContext {
         let context = IdempotencyContext::unset();

@@ -52,7 +52,9 @@ impl<C> Effects<C> {
     {
         match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Collected::Open(effects) => effects.push(Arc::new(effect)),
-            Collected::Taken => tracing::error!("an effect was pushed after its operation had been answered; it is dropped"),
+            Collected::Taken => {
+                tracing::error!("an effect was pushed after its operation had been answered; it is dropped")
+            }
         }
     }
 

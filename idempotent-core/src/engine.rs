@@ -44,7 +44,7 @@ use crate::{
 /// let app = App { idempotency: Idempotency::new(store).config(Config::from_env()?) };
 /// # Ok(()) }
 /// ```
-pub struct Idempotency<C> {
+pub struct Idempotency<C: 'static> {
     engine: Arc<Engine<C>>,
 }
 
@@ -102,13 +102,13 @@ impl<C: 'static> Idempotency<C> {
     }
 }
 
-impl<C> Clone for Idempotency<C> {
+impl<C: 'static> Clone for Idempotency<C> {
     fn clone(&self) -> Self {
         Self { engine: Arc::clone(&self.engine) }
     }
 }
 
-impl<C> fmt::Debug for Idempotency<C> {
+impl<C: 'static> fmt::Debug for Idempotency<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Idempotency").field("config", &self.engine.config).finish_non_exhaustive()
     }
@@ -123,13 +123,13 @@ impl<C> fmt::Debug for Idempotency<C> {
     note = "add a field `idempotency: Idempotency<…>` to the state and derive `axum::extract::FromRef`, or implement \
             `FromRef<{Self}>` for `Idempotency<{C}>`; `Effects<C>` needs the connection type of the engine's own store"
 )]
-pub trait SuppliesIdempotency<C> {
+pub trait SuppliesIdempotency<C: 'static> {
     /// The engine.
     fn idempotency(&self) -> Idempotency<C>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<S, C> SuppliesIdempotency<C> for S
+impl<S, C: 'static> SuppliesIdempotency<C> for S
 where
     Idempotency<C>: FromRef<S>,
 {
@@ -139,7 +139,7 @@ where
 }
 
 /// What [`Idempotency`]'s clones share.
-pub(crate) struct Engine<C> {
+pub(crate) struct Engine<C: 'static> {
     pub(crate) store: Arc<dyn Store<Connection = C>>,
     pub(crate) config: Config,
     pub(crate) flights: Flights,
@@ -150,7 +150,7 @@ pub(crate) struct Engine<C> {
     warned: Mutex<HashSet<&'static str>>,
 }
 
-impl<C> Engine<C> {
+impl<C: 'static> Engine<C> {
     /// Runs a task that drain waits for.
     pub(crate) fn spawn<F>(&self, task: F)
     where

@@ -88,11 +88,9 @@ impl Refusal {
                 },
                 "The required idempotency extension is not activated",
             ),
-            Self::NotCanonicalizable { .. } => (
-                StatusCode::BAD_REQUEST,
-                RpcError::INVALID_PARAMS,
-                "params is not I-JSON and has no canonical form",
-            ),
+            Self::NotCanonicalizable { .. } => {
+                (StatusCode::BAD_REQUEST, RpcError::INVALID_PARAMS, "params is not I-JSON and has no canonical form")
+            }
             Self::InProgress { .. } => {
                 (StatusCode::CONFLICT, -32409, "A request with this messageId is still in progress")
             }

@@ -1,7 +1,5 @@
 //! The extension on the wire: its URI, who activated it, and what a response says about it (spec section 3).
 
-use std::fmt::Write as _;
-
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The extension's URI (spec, "Identity"). Compared exactly.
@@ -53,7 +51,10 @@ impl Activation {
 /// Every URI in both headers, in order.
 fn listed(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(A2A_EXTENSIONS).into_iter().chain(headers.get_all(X_A2A_EXTENSIONS));
-    lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii).filter(|uri| !uri.is_empty())
+    lines
+        .flat_map(|line| line.as_bytes().split(|&byte| byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .filter(|uri| !uri.is_empty())
 }
 
 /// Adds our URI to the extensions that a response echoes, each URI once, on one line per header name.
@@ -136,6 +137,15 @@ pub(crate) fn operation_of(method: &str) -> &str {
     NAMES.iter().find(|(_, newer)| *newer == method).map_or(method, |(older, _)| older)
 }
 
+/// The other name of a method that A2A knows under two.
+pub(crate) fn other_name(method: &str) -> Option<&'static str> {
+    NAMES.iter().find_map(|(older, newer)| match method {
+        _ if method == *older => Some(*newer),
+        _ if method == *newer => Some(*older),
+        _ => None,
+    })
+}
+
 /// The A2A version that a request asks for is one that is served: absent, empty, 0.3 or 1.0.
 pub(crate) fn version_is_served(version: &str) -> bool {
     matches!(version.trim(), "" | "0.3" | "1.0")
@@ -143,28 +153,6 @@ pub(crate) fn version_is_served(version: &str) -> bool {
 
 /// Header (and query parameter) by which a client says which A2A version it speaks.
 pub const A2A_VERSION: HeaderName = HeaderName::from_static("a2a-version");
-
-/// The `params` of the extension's declaration in an AgentCard (spec section 3.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeclaredParams {
-    /// Seconds for which an answer is kept.
-    pub ttl_seconds: u64,
-    /// Bound on the number of answers kept.
-    pub max_cache_entries: u64,
-}
-
-impl DeclaredParams {
-    /// The `params` object as JSON text.
-    pub fn to_json(&self) -> String {
-        let mut json = String::new();
-        let _ = write!(
-            json,
-            r#"{{"ttl_seconds":{},"canonicalization":"jcs-rfc8785","hash_algorithm":"sha-256","max_cache_entries":{}}}"#,
-            self.ttl_seconds, self.max_cache_entries
-        );
-        json
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -83,7 +83,8 @@ impl Metrics {
                 let count = counters[outcome as usize].load(Ordering::Relaxed);
                 let outcome = outcome.as_str();
                 // Writing to a String cannot fail.
-                let _ = writeln!(text, "idempotent_requests_total{{method=\"{method}\",outcome=\"{outcome}\"}} {count}");
+                let _ =
+                    writeln!(text, "idempotent_requests_total{{method=\"{method}\",outcome=\"{outcome}\"}} {count}");
             }
         }
         let failures = self.store_failures();

@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 use crate::{
     response::Head,
-    store::{StoreResult, StoredBody, ClaimToken},
+    store::{ClaimToken, StoreResult, StoredBody},
 };
 
 /// How long the writer waits for a reader that takes nothing, once the body is too large to keep.

@@ -24,8 +24,8 @@ use crate::{
     response::{Delivery, Head},
     rpc::{RpcError, reply::Failed, stream::data_line},
     store::{
-        Claim, ClaimOutcome, ClaimRequest, ClaimToken, CompleteOutcome, Completion, Effect, EffectError, Occupant, Store,
-        StoreError, StoreResult, StoredBody, StoredResponse,
+        Claim, ClaimOutcome, ClaimRequest, ClaimToken, CompleteOutcome, Completion, Effect, EffectError, Occupant,
+        Store, StoreError, StoreResult, StoredBody, StoredResponse,
     },
 };
 
@@ -49,7 +49,7 @@ pub(super) fn next_look(pause: Duration) -> Duration {
 }
 
 /// Calls the store, but not for ever.
-pub(super) async fn patiently<T>(call: BoxFuture<'_, StoreResult<T>>) -> StoreResult<T> {
+pub(crate) async fn patiently<T>(call: BoxFuture<'_, StoreResult<T>>) -> StoreResult<T> {
     match tokio::time::timeout(STORE_PATIENCE, call).await {
         Ok(result) => result,
         Err(elapsed) => Err(StoreError::unavailable(elapsed)),
@@ -98,7 +98,7 @@ struct Landing<C: 'static> {
     flight: Arc<Flight>,
 }
 
-impl<C> Landing<C> {
+impl<C: 'static> Landing<C> {
     /// Takes the flight off the board, then tells its followers: whoever comes in between asks the store.
     fn settle(&self, settled: Settled) {
         self.engine.flights.remove(&self.flight);
@@ -106,7 +106,7 @@ impl<C> Landing<C> {
     }
 }
 
-impl<C> Drop for Landing<C> {
+impl<C: 'static> Drop for Landing<C> {
     fn drop(&mut self) {
         self.engine.flights.remove(&self.flight);
         if !self.flight.is_settled() {
@@ -116,7 +116,7 @@ impl<C> Drop for Landing<C> {
 }
 
 /// Waits until the key is ours. `None` when it never will be; the flight is settled then.
-async fn claim<C>(landing: &Landing<C>, ask: &Ask) -> Option<Claim> {
+async fn claim<C: 'static>(landing: &Landing<C>, ask: &Ask) -> Option<Claim> {
     let Landing { engine, flight } = landing;
     let request = ClaimRequest {
         key: ask.key.clone(),
@@ -171,7 +171,7 @@ async fn claim<C>(landing: &Landing<C>, ask: &Ask) -> Option<Claim> {
 }
 
 /// A claim that failed may have been made all the same: nobody should have to wait for its lease.
-async fn give_back<C>(engine: Arc<Engine<C>>, request: ClaimRequest) {
+async fn give_back<C: 'static>(engine: Arc<Engine<C>>, request: ClaimRequest) {
     let mut pause = FIRST_RETRY;
     let mut waited = Duration::ZERO;
     while waited < request.lease {
@@ -198,7 +198,7 @@ struct Under<'a, C: 'static> {
     heartbeat: Heartbeat,
 }
 
-impl<C> Under<'_, C> {
+impl<C: 'static> Under<'_, C> {
     fn enter(&self, phase: Phase) {
         self.landing.flight.enter(phase);
     }
@@ -348,8 +348,12 @@ impl<C: 'static> Execution<'_, C> {
                     self.engine.lost_write(&error);
                     return self.publish(Kept { head, body: bytes, retained }, own, completion.keyed());
                 }
-                Written::StoreFailed(error) => tracing::error!(%error, "the effects of a request without a key are lost"),
-                Written::EffectFailed(error) => tracing::error!(%error, "an effect failed; the operation is answered -32603"),
+                Written::StoreFailed(error) => {
+                    tracing::error!(%error, "the effects of a request without a key are lost")
+                }
+                Written::EffectFailed(error) => {
+                    tracing::error!(%error, "an effect failed; the operation is answered -32603")
+                }
             }
             self.failed.set();
             (head, bytes) = self.failure().await;
@@ -512,8 +516,12 @@ impl<C: 'static> Execution<'_, C> {
                     }
                     return;
                 }
-                Written::StoreFailed(error) => tracing::error!(%error, "the effects of a request without a key are lost"),
-                Written::EffectFailed(error) => tracing::error!(%error, "an effect failed; its stream ends with -32603"),
+                Written::StoreFailed(error) => {
+                    tracing::error!(%error, "the effects of a request without a key are lost")
+                }
+                Written::EffectFailed(error) => {
+                    tracing::error!(%error, "an effect failed; its stream ends with -32603")
+                }
             }
             effects = Vec::new();
             self.failed.set();
@@ -592,7 +600,7 @@ struct StoreSpill<C: 'static> {
     claim: Claim,
 }
 
-impl<C> Spill for StoreSpill<C> {
+impl<C: 'static> Spill for StoreSpill<C> {
     fn token(&self) -> ClaimToken {
         self.claim.token
     }

@@ -108,7 +108,11 @@ impl Flights {
     }
 
     /// A seat at the key's flight; the new one that `begin` makes where there is none.
-    pub(crate) fn join_or_begin(&self, key: &Key, begin: impl FnOnce() -> (Arc<Flight>, oneshot::Receiver<Response>)) -> Seat {
+    pub(crate) fn join_or_begin(
+        &self,
+        key: &Key,
+        begin: impl FnOnce() -> (Arc<Flight>, oneshot::Receiver<Response>),
+    ) -> Seat {
         let mut flights = self.lock();
         if let Some(flight) = flights.get(key) {
             return Seat { flight: Arc::clone(flight), phase: flight.follow(), own: None };

@@ -19,12 +19,17 @@ pub(crate) mod heartbeat;
 pub(crate) mod replay_id;
 pub(crate) mod serve;
 
-use futures_core::future::BoxFuture;
 use axum::response::Response;
+use futures_core::future::BoxFuture;
 
 use crate::{
-    context::IdempotencyContext, effects::Effects, extension::{Activation, Dialect}, message_id::Key, request_hash::RequestHash,
-    rpc::{json_text::JsonText, reply::Failed}, store::OnTakeover,
+    context::IdempotencyContext,
+    effects::Effects,
+    extension::{Activation, Dialect},
+    message_id::Key,
+    request_hash::RequestHash,
+    rpc::{json_text::JsonText, reply::Failed},
+    store::OnTakeover,
 };
 
 /// What one request asks of the gate.

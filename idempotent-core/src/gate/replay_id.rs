@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn only_the_id_of_a_json_rpc_response_changes() {
         let id = JsonText::verbatim("\"b\"");
-        let rewritten = |text: &'static str| String::from_utf8(rewrite(&Bytes::from(text), &id).to_vec()).expect("text");
+        let rewritten =
+            |text: &'static str| String::from_utf8(rewrite(&Bytes::from(text), &id).to_vec()).expect("text");
         assert_eq!(
             rewritten(r#"{ "result": {"id": 1}, "id" : 1 ,"jsonrpc":"2.0"}"#),
             r#"{ "result": {"id": 1}, "id" : "b" ,"jsonrpc":"2.0"}"#
@@ -108,7 +109,8 @@ mod tests {
 
     #[tokio::test]
     async fn every_data_line_is_rewritten_however_it_is_cut() {
-        let text = "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n\n: ping\n\ndata:{\"jsonrpc\":\"2.0\",\"id\":1}";
+        let text =
+            "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n\n: ping\n\ndata:{\"jsonrpc\":\"2.0\",\"id\":1}";
         let expected = text.replace("\"id\":1", "\"id\":9");
         for size in 1..text.len() {
             let pieces = text.as_bytes().chunks(size).map(|piece| Ok::<_, std::io::Error>(piece.to_vec()));

@@ -79,7 +79,11 @@ pub(crate) async fn serve<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: 
 }
 
 /// Answers one request that did not activate the extension: it runs, and nothing is kept of it.
-pub(crate) async fn serve_unkeyed<C: 'static>(engine: &Arc<Engine<C>>, caller: &Caller, work: Work<C>) -> Option<Response> {
+pub(crate) async fn serve_unkeyed<C: 'static>(
+    engine: &Arc<Engine<C>>,
+    caller: &Caller,
+    work: Work<C>,
+) -> Option<Response> {
     let (own, answer) = oneshot::channel();
     let driven = drive::drive_unkeyed(Arc::clone(engine), caller.clone(), work, own);
     engine.spawn(driven.in_current_span());
@@ -93,7 +97,7 @@ enum Look {
     Elsewhere,
 }
 
-async fn look<C>(engine: &Engine<C>, ask: &Ask) -> Look {
+async fn look<C: 'static>(engine: &Engine<C>, ask: &Ask) -> Look {
     match patiently(engine.store.inspect(&ask.key)).await {
         Ok(None) => Look::Vacant,
         Ok(Some(occupant)) => match judge(engine, ask, occupant) {
@@ -117,7 +121,7 @@ fn begin<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: &mut Option<Work<
     })
 }
 
-async fn follow<C>(engine: &Engine<C>, ask: &Ask, seat: Seat, deadline: Instant) -> Followed {
+async fn follow<C: 'static>(engine: &Engine<C>, ask: &Ask, seat: Seat, deadline: Instant) -> Followed {
     let Seat { flight, mut phase, mut own } = seat;
     loop {
         let now = phase.borrow_and_update().clone();
@@ -164,7 +168,7 @@ async fn follow<C>(engine: &Engine<C>, ask: &Ask, seat: Seat, deadline: Instant)
     }
 }
 
-async fn settle<C>(
+async fn settle<C: 'static>(
     engine: &Engine<C>,
     ask: &Ask,
     flight: &Flight,
@@ -211,7 +215,7 @@ async fn executed_or_refused(own: oneshot::Receiver<Response>, flight: &Flight) 
 }
 
 /// What stands under the key, judged for one request. `None`: the same request is in flight elsewhere.
-fn judge<C>(engine: &Engine<C>, ask: &Ask, occupant: Occupant) -> Option<Served> {
+fn judge<C: 'static>(engine: &Engine<C>, ask: &Ask, occupant: Occupant) -> Option<Served> {
     let (request_hash, operation) = match &occupant {
         Occupant::Completed(Entry { request_hash, operation, .. })
         | Occupant::InFlight { request_hash, operation, .. }
@@ -245,8 +249,7 @@ fn collision(ask: &Ask, original_hash: crate::RequestHash, original_operation: &
     if original_hash == ask.request_hash && original_operation == operation {
         return None;
     }
-    let operations =
-        (original_operation != operation).then(|| (original_operation.to_owned(), operation.to_owned()));
+    let operations = (original_operation != operation).then(|| (original_operation.to_owned(), operation.to_owned()));
     let refusal = Refusal::KeyReused {
         message_id: ask.shown.clone(),
         original_hash,
@@ -256,7 +259,7 @@ fn collision(ask: &Ask, original_hash: crate::RequestHash, original_operation: &
     Some(Served { outcome: Outcome::Collision, ..refuse(ask, refusal) })
 }
 
-fn replay_whole<C>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Bytes) -> Served {
+fn replay_whole<C: 'static>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Bytes) -> Served {
     if engine.config.replay_id == ReplayId::Request && !drive::is_event_stream(&head.headers) {
         let body = replay_id::rewrite(&body, &ask.caller.id);
         return replayed(engine, ask, head, Body::from(body));
@@ -264,7 +267,7 @@ fn replay_whole<C>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Bytes) -> S
     replay(engine, ask, head, Body::from(body))
 }
 
-fn replay<C>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Body) -> Served {
+fn replay<C: 'static>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Body) -> Served {
     let body = match engine.config.replay_id {
         ReplayId::Request if drive::is_event_stream(&head.headers) => {
             replay_id::rewrite_events(body, JsonText::clone(&ask.caller.id))
@@ -274,7 +277,7 @@ fn replay<C>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Body) -> Served {
     replayed(engine, ask, head, body)
 }
 
-fn replayed<C>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Body) -> Served {
+fn replayed<C: 'static>(engine: &Engine<C>, ask: &Ask, head: &Head, body: Body) -> Served {
     let marked_replayed = match engine.config.replayed_header {
         ReplayedHeader::Always => true,
         ReplayedHeader::ScopedCallers => !ask.key.scope.is_global(),

@@ -9,7 +9,7 @@ use http::{Uri, request::Parts};
 use super::{RpcError, json_text::JsonText};
 use crate::{
     error::MAX_ECHOED_BYTES,
-    extension::{A2A_VERSION, Dialect, operation_of, version_is_served},
+    extension::{A2A_VERSION, Dialect, version_is_served},
     json::{Document, Kind, Node, Numbers, Scanner, Violation},
     message_id::{MalformedMessageId, MessageId},
     request_hash::RequestHash,
@@ -138,11 +138,6 @@ impl RpcCall {
 
     pub(crate) fn method(&self) -> &str {
         &self.method
-    }
-
-    /// The method's 0.3 name.
-    pub(crate) fn operation(&self) -> &str {
-        operation_of(&self.method)
     }
 
     pub(crate) fn dialect(&self) -> Dialect {

@@ -77,11 +77,6 @@ impl RpcError {
         self
     }
 
-    pub(crate) fn with_data_text(mut self, data: JsonText) -> Self {
-        self.data = Some(data);
-        self
-    }
-
     /// The numeric code.
     pub fn code(&self) -> i64 {
         self.code

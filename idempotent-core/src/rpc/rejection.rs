@@ -16,7 +16,10 @@ enum Kind {
     /// The body could not be read: too large (HTTP 413), or the connection broke.
     Body(BytesRejection),
     Unreadable(Unreadable),
-    Error { error: RpcError, id: JsonText },
+    Error {
+        error: RpcError,
+        id: JsonText,
+    },
 }
 
 impl RpcRejection {

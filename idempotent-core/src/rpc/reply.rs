@@ -9,7 +9,7 @@ use std::{
 };
 
 use axum::response::{IntoResponse, Response, Sse};
-use futures_core::{Stream, future::BoxFuture};
+use futures_core::Stream;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 
@@ -120,7 +120,9 @@ impl<T: Serialize + Send, E: Into<RpcError> + Send> IntoRpcResponse<ViaResult> f
     }
 }
 
-impl<T: Serialize + Send, E: Into<RpcError> + Send> IntoRpcResponse<ViaResultWithHeaders> for Result<(HeaderMap, T), E> {
+impl<T: Serialize + Send, E: Into<RpcError> + Send> IntoRpcResponse<ViaResultWithHeaders>
+    for Result<(HeaderMap, T), E>
+{
     async fn into_rpc_response(self, reply: Reply) -> Response {
         match self {
             Ok((headers, result)) => reply.success(headers, &result),
@@ -189,6 +191,3 @@ fn raw(response: Response, reply: &Reply) -> Response {
     }
     response
 }
-
-/// Something that can be called with a JSON-RPC request, with its types erased.
-pub(crate) type BoxedResponse = BoxFuture<'static, Response>;

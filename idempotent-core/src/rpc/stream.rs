@@ -6,10 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use axum::{
-    body::Body,
-    response::Response,
-};
+use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt as _;
