@@ -1,8 +1,8 @@
 //! Makes an A2A agent safe to retry.
 
-mod card;
+mod agent_card;
 
-pub use idempotent_core::card::{Card, CardMethod, RuntimeParams};
+pub use idempotent_core::card::{self, Card, CardMethod, RuntimeParams};
 pub use idempotent_macros::idempotent;
 
 /// What generated code names; no part of the API.
