@@ -89,12 +89,24 @@ impl Config {
     ///
     /// A variable that is not a whole number of at least 1.
     pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_variables(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    /// As [`Config::from_env`], with `value_of` in place of the environment.
+    ///
+    /// # Errors
+    ///
+    /// A variable that is not a whole number of at least 1.
+    pub fn from_variables(value_of: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
         let mut config = Self::default();
-        if let Some(seconds) = whole_number(TTL_VARIABLE)? {
-            config.retention.ttl_seconds = at_least_one(TTL_VARIABLE, seconds)?;
-        }
-        if let Some(entries) = whole_number(MAX_ENTRIES_VARIABLE)? {
-            config.retention.max_entries = at_least_one(MAX_ENTRIES_VARIABLE, entries)?;
+        for (variable, setting) in [
+            (TTL_VARIABLE, &mut config.retention.ttl_seconds),
+            (MAX_ENTRIES_VARIABLE, &mut config.retention.max_entries),
+        ] {
+            if let Some(value) = value_of(variable).filter(|value| !value.is_empty()) {
+                let number = value.trim().parse().map_err(|_| not_a_count(variable, value))?;
+                *setting = at_least_one(variable, number)?;
+            }
         }
         Ok(config)
     }
@@ -206,20 +218,37 @@ impl Config {
 
 fn at_least_one(setting: &'static str, value: u64) -> Result<u64, ConfigError> {
     // The databases count in signed 64-bit numbers, and `inserted_at + ttl_seconds` must not leave them.
-    if (1..=1 << 53).contains(&value) {
-        Ok(value)
-    } else {
-        Err(ConfigError { setting, expected: "a whole number from 1 to 2^53", value: value.to_string() })
-    }
+    if (1..=1 << 53).contains(&value) { Ok(value) } else { Err(not_a_count(setting, value.to_string())) }
 }
 
-fn whole_number(variable: &'static str) -> Result<Option<u64>, ConfigError> {
-    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
-    let value = value.to_string_lossy();
-    match value.trim().parse() {
-        Ok(number) => Ok(Some(number)),
-        Err(_) => {
-            Err(ConfigError { setting: variable, expected: "a whole number from 1 to 2^53", value: value.into_owned() })
+fn not_a_count(setting: &'static str, value: String) -> ConfigError {
+    ConfigError { setting, expected: "a whole number from 1 to 2^53", value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ttl_from(value: &str) -> Result<u64, String> {
+        let config = Config::from_variables(|name| (name == TTL_VARIABLE).then(|| value.to_owned()));
+        config.map(|config| config.retention.ttl_seconds).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn variables_are_read_and_bad_ones_named() {
+        assert_eq!(ttl_from("60"), Ok(60));
+        assert_eq!(ttl_from(""), Ok(86_400));
+        for bad in ["0", "-1", "1.5", "1h", " ", "99999999999999999999"] {
+            let message = ttl_from(bad).expect_err(bad);
+            assert!(message.starts_with("AIWG_IDEMPOTENCY_TTL must be a whole number"), "{message}");
         }
+    }
+
+    #[test]
+    fn nothing_that_would_never_end_or_never_keep_is_accepted() {
+        assert!(Config::default().ttl_seconds(0).is_err());
+        assert!(Config::default().max_entries(0).is_err());
+        assert!(Config::default().lease(Duration::ZERO).is_err());
+        assert!(Config::default().recording_memory_bytes(0).is_err());
     }
 }
