@@ -1,7 +1,8 @@
 //! What `#[idempotent]` expands to calls: one request on its way through an annotated handler.
 //!
 //! The attribute keeps the handler's name and gives it one argument, a [`Call`]. Its body extracts the header-only arguments
-//! through [`Call::header`], evaluates the scope, and hands the rest to [`Call::run`] as an [`Execution`].
+//! through [`Call::header`], evaluates the scope, [splits](Call::split) the call, and hands [`Gated::run`] the future that extracts
+//! the last argument and runs the user's function.
 
 use std::{future::Future, marker::PhantomData, sync::Arc};
 
@@ -142,20 +143,42 @@ where
         echoing(response, Activation::of(&self.parts.headers))
     }
 
-    /// Runs the handler at most once for the request's key, and answers.
+    /// Parts what the gate decides by from what the handler is run with.
     #[doc(hidden)]
-    pub async fn run<F, Fut>(self, scope: Scope, execute: F) -> Response
-    where
-        F: FnOnce(Execution<S>) -> Fut + Send + 'static,
-        Fut: Future<Output = Answer> + Send + 'static,
-    {
+    pub fn split(self) -> (Gated<O, C>, Execution<S>) {
         let Self { parts, call, state, idempotency, context, effects, .. } = self;
         let has_credentials =
             parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(header::COOKIE);
-        let caller = Caller { id: call.id(), dialect: call.dialect(), activation: Activation::of(&parts.headers) };
+        let activation = Activation::of(&parts.headers);
         let request = Request::from_parts(parts, Body::from(call.body()));
         let execution = Execution { request: Some(request), state, reply: Reply::to(call.id()) };
-        let work = Work { run: Box::pin(async move { execute(execution).await }), context, effects };
+        let gated =
+            Gated { call, idempotency, context, effects, activation, has_credentials, operation: PhantomData };
+        (gated, execution)
+    }
+}
+
+/// A request in front of the gate, its header-only arguments extracted.
+pub struct Gated<O, C: 'static> {
+    call: Arc<RpcCall>,
+    idempotency: Idempotency<C>,
+    context: IdempotencyContext,
+    effects: Effects<C>,
+    activation: Activation,
+    has_credentials: bool,
+    operation: PhantomData<fn() -> O>,
+}
+
+impl<O: Operation, C: 'static> Gated<O, C> {
+    /// Lets `execution` run at most once for the request's key, and answers.
+    #[doc(hidden)]
+    pub async fn run<F>(self, scope: Scope, execution: F) -> Response
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let Self { call, idempotency, context, effects, activation, has_credentials, .. } = self;
+        let caller = Caller { id: call.id(), dialect: call.dialect(), activation };
+        let work = Work { run: Box::pin(execution), context, effects };
         let request =
             Keyed { method: O::METHOD, on_takeover: O::ON_TAKEOVER, call: &call, caller, scope, has_credentials };
         pass(&idempotency, request, work).await

@@ -49,7 +49,7 @@ pub mod __private {
         engine::SuppliesIdempotency,
         expansion::*,
         gate::Answer,
-        handler::{Call, Execution, Operation, scope},
+        handler::{Call, Execution, Gated, Operation, scope},
         message_id::Scope,
         rpc::IntoRpcResponse,
         store::OnTakeover,

@@ -183,7 +183,8 @@ impl Wrapper<'_> {
         let check_state = self.check_state();
         // A future that cannot be sent to another thread is the user's function: that is where it is told.
         let run = quote_spanned! {names::generated(self.handler.signature.ident.span())=>
-            __call.run(__scope, move |mut __execution: #runtime::Execution<#state>| async move {
+            let (__gated, mut __execution) = __call.split();
+            __gated.run(__scope, async move {
                 #last
                 __execution.answer(#answer).await
             }).await
