@@ -119,7 +119,9 @@ impl Card {
         };
         let mut words = Vec::new();
         if let Some(names) = quoted(&listed, &mounted) {
-            words.push(format!("the AgentCard lists {names}, which no mounted handler answers: mount it, or remove its handler"));
+            words.push(format!(
+                "the AgentCard lists {names}, which no mounted handler answers: mount it, or remove its handler"
+            ));
         }
         if let Some(names) = quoted(&mounted, &listed) {
             words.push(format!(

@@ -82,8 +82,8 @@ fn expand(facade: &Path, listing: &Listing, compiling: &Compiling) -> Result<Tok
 }
 
 fn places(facade: &Path, places: &Places) -> TokenStream {
-    let [required, ttl_seconds, max_cache_entries] =
-        [&places.required, &places.ttl_seconds, &places.max_cache_entries].map(|place| {
+    let [required, ttl_seconds, max_cache_entries] = [&places.required, &places.ttl_seconds, &places.max_cache_entries]
+        .map(|place| {
             let (start, end) = (place.start, place.end);
             quote!((#start, #end))
         });
