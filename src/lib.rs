@@ -1,9 +1,22 @@
 //! Makes an A2A agent safe to retry.
 
-mod agent_card;
+mod card;
 
-pub use idempotent_core::card::{self, Card, CardMethod, RuntimeParams};
+pub use idempotent_core::{
+    Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MalformedMessageId, ManualClock, MessageId,
+    Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency, SystemClock, ToScope,
+    card::{Card, CardMethod, RuntimeParams},
+    extension, json,
+    rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},
+    rpc_methods, store,
+};
 pub use idempotent_macros::idempotent;
+
+#[cfg(not(feature = "sqlite"))]
+pub use idempotent_core::Idempotency;
+/// The engine that a router's state supplies to its annotated handlers; on SQLite unless another connection type is named.
+#[cfg(feature = "sqlite")]
+pub type Idempotency<C = diesel::SqliteConnection> = idempotent_core::Idempotency<C>;
 
 /// What generated code names; no part of the API.
 #[doc(hidden)]

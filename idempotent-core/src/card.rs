@@ -14,6 +14,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 
+use crate::extension::operation_of;
+
 /// Where an A2A client looks for an agent's card, in 0.3 and 1.0.
 pub const WELL_KNOWN_PATH: &str = "/.well-known/agent-card.json";
 
@@ -110,8 +112,8 @@ impl Card {
     ///
     /// Names are compared as operations: `SendMessage` is `message/send`.
     pub fn disagreement<'a>(&self, mounted: impl IntoIterator<Item = &'a str>) -> Option<String> {
-        let mounted: Vec<&str> = mounted.into_iter().map(operation).collect();
-        let listed: Vec<&str> = self.methods.iter().map(|one| operation(one.method)).collect();
+        let mounted: Vec<&str> = mounted.into_iter().map(operation_of).collect();
+        let listed: Vec<&str> = self.methods.iter().map(|one| operation_of(one.method)).collect();
         let quoted = |these: &[&str], those: &[&str]| -> Option<String> {
             let missing = these.iter().filter(|name| !those.contains(name));
             let names: Vec<_> = missing.map(|name| format!("`{name}`")).collect();
@@ -135,15 +137,6 @@ impl Card {
 
 fn span((start, end): (usize, usize)) -> Range<usize> {
     start..end
-}
-
-/// The name under which a method is counted.
-fn operation(method: &str) -> &str {
-    match method {
-        "SendMessage" => "message/send",
-        "SendStreamingMessage" => "message/stream",
-        other => other,
-    }
 }
 
 /// Serves a card under GET and HEAD, with a strong `ETag`; a client that has it already gets 304.

@@ -1,5 +1,6 @@
 //! From an annotation and its function to what the compiler gets to see.
 
+use idempotent_build::card::unlisted;
 use idempotent_build::syntax::{Annotation, Declaration, Handler, OnTakeover, method_hash};
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -94,7 +95,7 @@ fn operation(
     }
 }
 
-/// Tells the compiler that the method has a handler, and that it has no other one.
+/// Tells the compiler that the method has a handler, that it has no other one, and whether the AgentCard lacks it.
 fn known_method(
     annotation: &Annotation,
     attributes: &Sorted<'_>,
@@ -110,6 +111,10 @@ fn known_method(
     let hash = Literal::u64_suffixed(method_hash(method)).into_token_stream();
     let guard = names::guard(method, written);
     let cfg = &attributes.cfg;
+    let unlisted = unlisted(method).map(|words| {
+        let error = syn::Error::new(written, words).to_compile_error();
+        quote!(#(#cfg)* #[cfg(not(test))] #error)
+    });
     // Macros exported by name share one namespace per crate, whatever module they stand in: a second handler of the
     // method is a second definition, and the error shows both. Tests may have as many handlers of a method as they like.
     quote_spanned! {place=>
@@ -123,5 +128,7 @@ fn known_method(
         macro_rules! #guard {
             () => {};
         }
+
+        #unlisted
     }
 }

@@ -1,13 +1,20 @@
 //! The function that stands under the user's name: it takes the request to the gate, and the gate runs the user's function.
 
-use idempotent_build::syntax::{Annotation, Argument, Handler, Reads};
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use idempotent_build::syntax::{Annotation, Argument, Handler, Options, Reads};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote_spanned};
 use syn::visit_mut::VisitMut;
-use syn::{GenericParam, PatIdent, ReturnType};
+use syn::{Expr, FieldPat, GenericParam, Pat, ReturnType};
 
 use crate::attributes::Sorted;
 use crate::names;
+
+/// Tokens that belong to the macro: their local variables are none of the user's.
+macro_rules! generated {
+    ($($tokens:tt)*) => {
+        quote_spanned!(Span::mixed_site()=> $($tokens)*)
+    };
+}
 
 /// All that a wrapper is made of.
 pub(crate) struct Wrapper<'a> {
@@ -48,7 +55,7 @@ impl ToTokens for Wrapper<'_> {
         let generics = self.generics();
         let bounds = self.bounds(&state);
         let user_function = self.user_function();
-        let body = if self.sound { self.body(&state) } else { quote!(#runtime::never(__call)) };
+        let body = if self.sound { self.body(&state) } else { generated!(#runtime::never(__call)) };
         tokens.extend(quote_spanned! {names::generated(name.span())=>
             #(#outer)*
             #visibility async fn #name<#generics>(
@@ -68,7 +75,7 @@ impl Wrapper<'_> {
     fn state(&self) -> TokenStream {
         match &self.annotation.options.state {
             Some(state) => state.value.to_token_stream(),
-            None => quote!(__S),
+            None => generated!(__S),
         }
     }
 
@@ -93,36 +100,39 @@ impl Wrapper<'_> {
             .params
             .iter()
             .filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_)));
-        let mut all = quote!(#(#user,)*);
+        let mut all = generated!(#(#user,)*);
         if !self.concrete() {
-            all.extend(quote!(__S,));
+            all.extend(generated!(__S,));
         }
-        all.extend(quote!(__C));
-        if self.sound && !self.concrete() && self.last().is_some() {
-            all.extend(quote!(, __M));
+        all.extend(generated!(__C));
+        if self.sound && self.last().is_some() {
+            all.extend(generated!(, __M));
         }
         all
     }
 
     /// The user's bounds, and one for each extractor, made of the user's own tokens: that is where rustc will point.
     ///
-    /// With a named state the extractors are used directly, which gives their errors at the definition.
+    /// With a named state they hold or they do not, which rustc tells at the definition.
     fn bounds(&self, state: &TokenStream) -> TokenStream {
         let runtime = self.runtime;
-        let mut bounds = quote!(#state: #runtime::SuppliesIdempotency<__C>,);
-        if self.sound && !self.concrete() {
+        let engine = placed(generated!(#runtime::SuppliesIdempotency<__C>), &self.handler.signature.ident);
+        let mut bounds = generated!(#state: #engine,);
+        if self.sound {
             for (_, argument) in self.header_only() {
                 let ty = &argument.ty;
-                bounds.extend(quote!(#ty: #runtime::FromRequestParts<#state>,));
+                let bound = placed(generated!(#runtime::FromRequestParts<#state>), ty);
+                bounds.extend(generated!(#ty: #bound,));
             }
             if let Some(argument) = self.last() {
                 let ty = &argument.ty;
-                bounds.extend(quote!(#ty: #runtime::FromRequest<#state, __M>,));
+                let bound = placed(generated!(#runtime::FromRequest<#state, __M>), ty);
+                bounds.extend(generated!(#ty: #bound,));
             }
         }
         if let Some(user) = &self.handler.signature.generics.where_clause {
             let predicates = user.predicates.iter();
-            bounds.extend(quote!(#(#predicates,)*));
+            bounds.extend(generated!(#(#predicates,)*));
         }
         bounds
     }
@@ -140,7 +150,7 @@ impl Wrapper<'_> {
             signature.constness = signature.constness.filter(|_| signature.asyncness.is_none());
         }
         let body = &self.handler.body;
-        quote!(#(#inner)* #signature #body)
+        generated!(#(#inner)* #signature #body)
     }
 
     fn body(&self, state: &TokenStream) -> TokenStream {
@@ -148,7 +158,7 @@ impl Wrapper<'_> {
         let extract = self.header_only().map(|(index, argument)| {
             let variable = variable(index);
             let ty = &argument.ty;
-            quote! {
+            generated! {
                 let #variable = match __call.header::<#ty>().await {
                     #runtime::Ok(__value) => __value,
                     #runtime::Err(__refused) => return __refused,
@@ -159,30 +169,55 @@ impl Wrapper<'_> {
         let last = self.last().map(|argument| {
             let variable = variable(self.arguments.len() - 1);
             let ty = &argument.ty;
-            let via = if self.concrete() { quote!(_) } else { quote!(__M) };
-            quote! {
-                let #variable = match __execution.last::<#ty, #via>().await {
+            generated! {
+                let #variable = match __execution.last::<#ty, __M>().await {
                     #runtime::Ok(__value) => __value,
                     #runtime::Err(__refused) => return __refused,
                 };
             }
         });
         let answer = self.call_user_function();
-        quote! {
-            #(#extract)*
-            #scope
+        let check_state = self.check_state();
+        // A future that cannot be sent to another thread is the user's function: that is where it is told.
+        let run = quote_spanned! {names::generated(self.handler.signature.ident.span())=>
             __call.run(__scope, move |mut __execution: #runtime::Execution<#state>| async move {
                 #last
                 __execution.answer(#answer).await
             }).await
+        };
+        generated! {
+            #check_state
+            #(#extract)*
+            #scope
+            #run
         }
+    }
+
+    /// What only the definition of a handler with a named state can tell: the wrapper's bounds leave the engine's connection
+    /// and the way of extraction open.
+    fn check_state(&self) -> Option<TokenStream> {
+        let runtime = self.runtime;
+        let state = &self.annotation.options.state.as_ref()?.value;
+        if !self.handler.signature.generics.params.is_empty() {
+            return None;
+        }
+        let last = self.last().map(|argument| {
+            let ty = &argument.ty;
+            generated!(#runtime::can_be_last::<#ty, #state, _>();)
+        });
+        Some(generated! {
+            const _: fn() = || {
+                #runtime::supplies_idempotency::<#state, _>();
+                #last
+            };
+        })
     }
 
     /// The user's names are bound by reference, and only while the scope is computed.
     fn scope(&self) -> TokenStream {
         let runtime = self.runtime;
         let Some(scope) = &self.annotation.options.scope else {
-            return quote!(let __scope = #runtime::Scope::global(););
+            return generated!(let __scope = #runtime::Scope::global(););
         };
         let bindings = self
             .header_only()
@@ -190,14 +225,14 @@ impl Wrapper<'_> {
             .map(|(index, argument)| {
                 let variable = variable(index);
                 let mut pattern = argument.pattern.clone();
-                ByReference.visit_pat_mut(&mut pattern);
-                quote!(let #pattern = &#variable;)
+                ByReference(&self.annotation.options).visit_pat_mut(&mut pattern);
+                generated!(let #pattern = &#variable;)
             });
-        let expression = &scope.value;
-        quote! {
+        let argument = borrowed(&scope.value);
+        generated! {
             let __scope = {
                 #(#bindings)*
-                #runtime::scope(&(#expression))
+                #runtime::scope(#argument)
             };
         }
     }
@@ -216,16 +251,9 @@ impl Wrapper<'_> {
 
     /// First and last token of the return type.
     fn return_type(&self) -> (Span, Span) {
-        let tokens: Vec<TokenTree> = match &self.handler.signature.output {
-            ReturnType::Type(_, ty) => ty.to_token_stream().into_iter().collect(),
-            ReturnType::Default => Vec::new(),
-        };
-        match (tokens.first(), tokens.last()) {
-            (Some(first), Some(last)) => (first.span(), last.span()),
-            _ => {
-                let name = self.handler.signature.ident.span();
-                (name, name)
-            }
+        match &self.handler.signature.output {
+            ReturnType::Type(_, ty) => ends(ty),
+            ReturnType::Default => ends(&self.handler.signature.ident),
         }
     }
 
@@ -245,18 +273,61 @@ impl Wrapper<'_> {
         if parameters.is_empty() {
             return TokenStream::new();
         }
-        quote!(::<#(#parameters),*>)
+        generated!(::<#(#parameters),*>)
     }
 }
 
-/// Takes `mut` and `ref` out of a pattern: matched against a reference, it binds by reference already.
-struct ByReference;
+/// Takes `mut` and `ref` out of a pattern, since it binds by reference when matched against one, and every name that the
+/// scope does not use, since nobody would.
+struct ByReference<'a>(&'a Options);
 
-impl VisitMut for ByReference {
-    fn visit_pat_ident_mut(&mut self, pattern: &mut PatIdent) {
-        pattern.by_ref = None;
-        pattern.mutability = None;
-        syn::visit_mut::visit_pat_ident_mut(self, pattern);
+impl VisitMut for ByReference<'_> {
+    fn visit_pat_mut(&mut self, pattern: &mut Pat) {
+        syn::visit_mut::visit_pat_mut(self, pattern);
+        if let Pat::Ident(name) = pattern {
+            name.by_ref = None;
+            name.mutability = None;
+            if name.subpat.is_none() && !self.0.scope_uses(std::slice::from_ref(&name.ident)) {
+                *pattern = syn::parse_quote!(_);
+            }
+        }
+    }
+
+    fn visit_field_pat_mut(&mut self, field: &mut FieldPat) {
+        syn::visit_mut::visit_field_pat_mut(self, field);
+        if matches!(*field.pat, Pat::Wild(_)) && field.colon_token.is_none() {
+            field.colon_token = Some(Default::default());
+        }
+    }
+}
+
+/// `&(expression)` that looks, to a reader of errors, like the expression itself.
+fn borrowed(expression: &Expr) -> TokenStream {
+    let (start, end) = ends(expression);
+    let mut group = Group::new(Delimiter::Parenthesis, expression.to_token_stream());
+    group.set_span(names::generated(end));
+    quote_spanned!(names::generated(start)=> &#group)
+}
+
+/// Generated tokens that look, to a reader of errors, like one of the user's.
+fn placed(tokens: TokenStream, place: &impl ToTokens) -> TokenStream {
+    let (start, end) = ends(place);
+    let mut next = names::generated(start);
+    let mut placed = TokenStream::new();
+    for mut token in tokens {
+        token.set_span(next);
+        next = names::generated(end);
+        placed.extend([token]);
+    }
+    placed
+}
+
+/// First and last token.
+fn ends(tokens: &impl ToTokens) -> (Span, Span) {
+    let tokens: Vec<TokenTree> = tokens.to_token_stream().into_iter().collect();
+    match (tokens.first(), tokens.last()) {
+        (Some(first), Some(last)) => (first.span(), last.span()),
+        _ => (Span::call_site(), Span::call_site()),
     }
 }
 

@@ -1,0 +1,283 @@
+//! What `#[idempotent]` expands to calls: one request on its way through an annotated handler.
+//!
+//! The attribute keeps the handler's name and gives it one argument, a [`Call`]. Its body extracts the header-only arguments
+//! through [`Call::header`], evaluates the scope, and hands the rest to [`Call::run`] as an [`Execution`].
+
+use std::{future::Future, marker::PhantomData, sync::Arc};
+
+use axum::{
+    body::Body,
+    extract::{FromRequest, FromRequestParts, Request},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use http::{header, request::Parts};
+
+use crate::{
+    context::IdempotencyContext,
+    effects::Effects,
+    engine::{Idempotency, SuppliesIdempotency},
+    error::{Refusal, shown},
+    extension::{self, Activation, operation_of},
+    gate::{
+        Answer, Ask, Caller, Ran, Work,
+        serve::{self, Served},
+    },
+    message_id::{Key, Scope, ToScope},
+    metrics::Outcome,
+    rpc::{
+        IntoRpcResponse, Reply, RpcError, RpcRejection,
+        call::{KeyRule, RpcCall},
+        json_text::JsonText,
+    },
+    store::OnTakeover,
+};
+
+/// What an annotation says, as a type: one for each annotated handler, under the handler's name.
+pub trait Operation: Send + Sync + 'static {
+    /// The method's name as annotated. A method that A2A knows under two names answers to both.
+    const METHOD: &'static str;
+    /// Where the key lies in `params` (RFC 6901).
+    const KEY: &'static str;
+    /// The extension that puts the method in scope, unless A2A's core does.
+    const EXTENSION: Option<&'static str>;
+    /// What happens when an owner dies.
+    const ON_TAKEOVER: OnTakeover;
+}
+
+/// One request to an annotated handler `O`, in a router with state `S`, whose store has connections `C`.
+pub struct Call<O, S, C: 'static> {
+    parts: Parts,
+    call: Arc<RpcCall>,
+    state: S,
+    idempotency: Idempotency<C>,
+    context: IdempotencyContext,
+    effects: Effects<C>,
+    operation: PhantomData<fn() -> O>,
+}
+
+impl<O, S, C> FromRequest<S> for Call<O, S, C>
+where
+    O: Operation,
+    S: SuppliesIdempotency<C> + Clone + Send + Sync,
+    C: 'static,
+{
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let idempotency = state.idempotency();
+        let (mut parts, call) = match request.extensions().get::<Arc<RpcCall>>().cloned() {
+            Some(call) => (request.into_parts().0, call),
+            None => read::<O, S, C>(request, state, &idempotency).await?,
+        };
+        let activation = Activation::of(&parts.headers);
+        let early = |error: RpcError| {
+            idempotency.metrics().count(O::METHOD, Outcome::Refused);
+            echoing(error.into_response(&call.id()), activation)
+        };
+        if call.is_notification() {
+            // JSON-RPC 2.0 section 4.1: it could not be answered.
+            return Err(early(RpcError::new(
+                RpcError::INVALID_REQUEST,
+                "Invalid request: this method cannot be called as a notification; send an `id`",
+            )));
+        }
+        call.check_version(&parts).map_err(early)?;
+        let (context, effects) = (IdempotencyContext::unset(), Effects::collect());
+        parts.extensions.insert(context.clone());
+        parts.extensions.insert(effects.clone());
+        parts.extensions.insert(call.dialect());
+        Ok(Self { parts, call, state: state.clone(), idempotency, context, effects, operation: PhantomData })
+    }
+}
+
+/// Reads a request that no router has read before: the handler is mounted by itself, as in `post(send_message)`.
+async fn read<O: Operation, S: Send + Sync, C: 'static>(
+    request: Request,
+    state: &S,
+    idempotency: &Idempotency<C>,
+) -> Result<(Parts, Arc<RpcCall>), Response> {
+    let (parts, body) = request.into_parts();
+    let request = Request::from_parts(parts.clone(), body);
+    let body = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
+    let rule = |method: &str| (operation_of(method) == operation_of(O::METHOD)).then_some(KeyRule { pointer: O::KEY });
+    let call = RpcCall::read(body, idempotency.settings().numbers, rule).map_err(|error| error.into_response())?;
+    if call.keyed().is_none() {
+        return Err(method_not_found(&call));
+    }
+    let call = Arc::new(call);
+    let mut parts = parts;
+    parts.extensions.insert(Arc::clone(&call));
+    Ok((parts, call))
+}
+
+pub(crate) fn method_not_found(call: &RpcCall) -> Response {
+    RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found").into_response(&call.id())
+}
+
+/// Echoes the extension to a client that activated it.
+fn echoing(mut response: Response, activation: Activation) -> Response {
+    if activation.activated {
+        extension::echo(response.headers_mut(), activation);
+    }
+    response
+}
+
+impl<O, S, C> Call<O, S, C>
+where
+    O: Operation,
+    S: Clone + Send + Sync + 'static,
+    C: 'static,
+{
+    /// Extracts an argument that reads only headers, before the gate. The error is the finished response.
+    #[doc(hidden)]
+    pub async fn header<T: FromRequestParts<S>>(&mut self) -> Result<T, Response> {
+        let extracted = T::from_request_parts(&mut self.parts, &self.state).await;
+        extracted.map_err(|rejection| self.refused(rejection.into_response()))
+    }
+
+    fn refused(&self, response: Response) -> Response {
+        self.idempotency.metrics().count(O::METHOD, Outcome::Refused);
+        echoing(response, Activation::of(&self.parts.headers))
+    }
+
+    /// Runs the handler at most once for the request's key, and answers.
+    #[doc(hidden)]
+    pub async fn run<F, Fut>(self, scope: Scope, execute: F) -> Response
+    where
+        F: FnOnce(Execution<S>) -> Fut + Send + 'static,
+        Fut: Future<Output = Answer> + Send + 'static,
+    {
+        let Self { parts, call, state, idempotency, context, effects, .. } = self;
+        let has_credentials =
+            parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(header::COOKIE);
+        let caller = Caller { id: call.id(), dialect: call.dialect(), activation: Activation::of(&parts.headers) };
+        let request = Request::from_parts(parts, Body::from(call.body()));
+        let execution = Execution { request: Some(request), state, reply: Reply::to(call.id()) };
+        let work = Work { run: Box::pin(async move { execute(execution).await }), context, effects };
+        let request =
+            Keyed { method: O::METHOD, on_takeover: O::ON_TAKEOVER, call: &call, caller, scope, has_credentials };
+        pass(&idempotency, request, work).await
+    }
+}
+
+/// What the gate needs to know of a request, its types erased.
+struct Keyed<'a> {
+    method: &'static str,
+    on_takeover: OnTakeover,
+    call: &'a RpcCall,
+    caller: Caller,
+    scope: Scope,
+    has_credentials: bool,
+}
+
+async fn pass<C: 'static>(idempotency: &Idempotency<C>, request: Keyed<'_>, work: Work<C>) -> Response {
+    let method = request.method;
+    let Served { response, outcome } = admit(idempotency, request, work).await;
+    idempotency.metrics().count(method, outcome);
+    response
+}
+
+/// Activation, key, canonical form, then the gate: the order in which the error table promises its refusals.
+async fn admit<C: 'static>(idempotency: &Idempotency<C>, request: Keyed<'_>, work: Work<C>) -> Served {
+    let engine = idempotency.engine();
+    let Keyed { method, on_takeover, call, caller, scope, has_credentials } = request;
+    if !caller.activation.activated {
+        if engine.config.required {
+            return refuse(Refusal::NotActivated, &caller);
+        }
+        let response = serve::serve_unkeyed(engine, &caller, work).await;
+        let response = response.unwrap_or_else(|| RpcError::internal("Internal error").into_response(&caller.id));
+        return Served { response, outcome: Outcome::Executed };
+    }
+    let refuse = |refusal: Refusal| {
+        let served = refuse(refusal, &caller);
+        Served { response: echoing(served.response, caller.activation), ..served }
+    };
+    // The router and `read` both key every request to an annotated method.
+    let Some(keyed) = call.keyed() else {
+        return refuse(Refusal::MessageIdMalformed { submitted: JsonText::NULL });
+    };
+    let message_id = match keyed.message_id {
+        Ok(message_id) => message_id,
+        Err(_) => {
+            tracing::warn!(method, "a request's messageId is missing or not a canonical UUID");
+            let submitted = keyed.submitted.clone().unwrap_or(JsonText::NULL);
+            return refuse(Refusal::MessageIdMalformed { submitted });
+        }
+    };
+    let shown = shown(keyed.submitted.as_ref(), message_id);
+    let request_hash = match (keyed.request_hash, call.violation()) {
+        (Some(request_hash), _) => request_hash,
+        (None, Some(violation)) => {
+            return refuse(Refusal::NotCanonicalizable { message_id: shown, violation: violation.clone() });
+        }
+        // A key was found, so there are params, and they are hashed unless something is wrong with them.
+        (None, None) => return refuse(Refusal::MessageIdMalformed { submitted: shown }),
+    };
+    if scope.is_global() && has_credentials {
+        engine.warn_unscoped(method);
+    }
+    let ask = Ask {
+        key: Key { scope, message_id },
+        request_hash,
+        operation: operation_of(method),
+        on_takeover,
+        shown,
+        caller,
+    };
+    let served = serve::serve(engine, &ask, work).await;
+    Served { response: echoing(served.response, ask.caller.activation), ..served }
+}
+
+fn refuse(refusal: Refusal, caller: &Caller) -> Served {
+    Served { response: refusal.into_response(&caller.id, caller.dialect), outcome: Outcome::Refused }
+}
+
+/// A handler's run under its claim.
+pub struct Execution<S> {
+    request: Option<Request>,
+    state: S,
+    reply: Reply,
+}
+
+impl<S: Send + Sync + 'static> Execution<S> {
+    /// Extracts the last argument, which may read the body. The error is the finished answer.
+    #[doc(hidden)]
+    pub async fn last<T: FromRequest<S, M>, M>(&mut self) -> Result<T, Answer> {
+        let request = self.request.take().unwrap_or_default();
+        let extracted = T::from_request(request, &self.state).await;
+        extracted.map_err(|rejection| Answer(Ran::Refused(rejection.into_response())))
+    }
+
+    /// Makes the answer from what the handler returned.
+    #[doc(hidden)]
+    pub async fn answer<R: IntoRpcResponse<Via>, Via>(self, returned: R) -> Answer {
+        let failed = self.reply.failed().clone();
+        let response = returned.into_rpc_response(self.reply).await;
+        Answer(Ran::Answered { response, failed })
+    }
+}
+
+/// The scope that an annotation's expression names.
+#[doc(hidden)]
+pub fn scope<T: ToScope + ?Sized>(value: &T) -> Scope {
+    value.to_scope()
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for extension::Dialect {
+    type Rejection = RpcRejection;
+
+    /// The dialect of the method that was called.
+    ///
+    /// # Rejections
+    ///
+    /// -32603 outside a JSON-RPC method.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        parts
+            .extensions
+            .get::<Self>()
+            .copied()
+            .ok_or_else(|| RpcRejection::error(RpcError::internal("Internal error"), JsonText::NULL))
+    }
+}

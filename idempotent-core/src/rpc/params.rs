@@ -1,0 +1,66 @@
+//! [`Params`]: a method's `params`, read into a type.
+
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use super::{
+    RpcError, RpcRejection,
+    call::{self, RpcCall},
+};
+use crate::json::Numbers;
+
+/// Extracts the `params` of a JSON-RPC request.
+///
+/// Reads the body, so it is a handler's last argument. Absent `params` are read as `null`.
+///
+/// # Rejections
+///
+/// -32602 with HTTP 200 when `params` do not fit `T`, are not I-JSON, or have a member named like one of serde_json's private
+/// tokens: a `serde_json::Value` inside `T` would hold something else than what was hashed. Never stored.
+///
+/// ```
+/// use idempotent_core::rpc::{Params, RpcError};
+///
+/// #[derive(serde::Deserialize)]
+/// struct TaskId { id: String }
+///
+/// async fn get_task(Params(task): Params<TaskId>) -> Result<String, RpcError> {
+///     Ok(task.id)
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Params<T>(pub T);
+
+impl<T, S> FromRequest<S> for Params<T>
+where
+    T: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = RpcRejection;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
+        if let Some(call) = request.extensions().get::<std::sync::Arc<RpcCall>>().cloned() {
+            return read(&call);
+        }
+        let body = Bytes::from_request(request, state).await.map_err(RpcRejection::body)?;
+        let call = call::RpcCall::read(body, Numbers::default(), |_| None).map_err(RpcRejection::unreadable)?;
+        read(&call)
+    }
+}
+
+fn read<T: DeserializeOwned>(call: &RpcCall) -> Result<Params<T>, RpcRejection> {
+    parse(call).map(Params).map_err(|error| RpcRejection::error(error, call.id()))
+}
+
+fn parse<T: DeserializeOwned>(call: &RpcCall) -> Result<T, RpcError> {
+    if let Some(violation) = call.violation() {
+        let (reason, pointer) = (violation.reason(), violation.pointer());
+        return Err(RpcError::invalid_params(format!("Invalid params: {reason} at `{pointer}`")));
+    }
+    if call.names_private_token() {
+        return Err(RpcError::invalid_params("Invalid params: a member name is reserved by the JSON parser"));
+    }
+    serde_json::from_slice(call.params().unwrap_or(b"null"))
+        .map_err(|error| RpcError::invalid_params(format!("Invalid params: {error}")))
+}

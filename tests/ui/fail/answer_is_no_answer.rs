@@ -1,0 +1,11 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "message/send")]
+async fn send_message(Params(_): Params<SendMessage>) -> NoExtractor {
+    NoExtractor
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "billing/charge", extension = "https://example.com/a,https://example.com/b")]
+async fn charge(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+    Ok(Task { id: send.text })
+}
+
+fn main() {}

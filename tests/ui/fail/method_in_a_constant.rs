@@ -1,0 +1,13 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+const METHOD: &str = "message/send";
+
+#[idempotent(method = METHOD)]
+async fn send_message(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+    Ok(Task { id: send.text })
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "message/send", state = App)]
+async fn send_message(_: AuthUser, _: NoExtractor) -> Result<Task, RpcError> {
+    Ok(Task { id: String::new() })
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+impl Agent {
+    #[idempotent(method = "message/send")]
+    async fn send_message(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+        Ok(Task { id: send.text })
+    }
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "message/send", scope = user.name.ok_or(StatusCode::FORBIDDEN)?)]
+async fn send_message(user: AuthUser, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+    Ok(Task { id: user.tenant + &send.text })
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "message/send", scope = agent)]
+async fn send_message(State(agent): State<Agent>, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+    Ok(Task { id: agent.tenant + &send.text })
+}
+
+fn main() {}
