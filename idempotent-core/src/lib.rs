@@ -12,6 +12,7 @@ mod context;
 mod effects;
 mod engine;
 mod error;
+mod expansion;
 pub mod extension;
 mod gate;
 mod handler;
@@ -48,6 +49,7 @@ pub mod __private {
         annotated::{AnnotatedBy, MethodKey},
         card::{Card, CardMethod, Places as CardPlaces},
         engine::SuppliesIdempotency,
+        expansion::*,
         gate::Answer,
         handler::{Call, Execution, Operation, scope},
         message_id::Scope,
