@@ -1,22 +1,35 @@
-//! Makes an A2A agent safe to retry.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Where to look
+//!
+//! - [`macro@idempotent`]: the annotation and its options.
+//! - [`JsonRpcRouter`], [`Params`], [`RpcError`], [`RpcStream`]: a handler's surroundings; [`IntoRpcResponse`] lists what it
+//!   may return.
+//! - [`Effects`], [`IdempotencyContext`], [`Dialect`]: what it may ask for.
+//! - [`Idempotency`] and [`Config`]: the engine and its settings.
+//! - [`agent_card!`] and [`Card`]: the AgentCard, made at build time by `idempotent_build`.
+//! - [`store::Store`]: the contract of a store of your own. [`json`]: the canonical form and the hash.
 
 mod agent_card;
 
 pub use idempotent_core::{
-    Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MalformedMessageId, ManualClock, MessageId,
-    Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency, SystemClock, ToScope,
+    Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MAX_ENTRIES_VARIABLE, MalformedMessageId,
+    ManualClock, MessageId, Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency,
+    SystemClock, TTL_VARIABLE, ToScope,
     card::{Card, CardMethod, RuntimeParams},
     extension, json,
     rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},
     rpc_methods, store,
 };
+#[cfg(feature = "sqlite")]
+pub use idempotent_diesel::SqliteStore;
 pub use idempotent_macros::idempotent;
 
 #[cfg(not(feature = "sqlite"))]
 pub use idempotent_core::Idempotency;
 /// The engine that a router's state supplies to its annotated handlers; on SQLite unless another connection type is named.
 #[cfg(feature = "sqlite")]
-pub type Idempotency<C = diesel::SqliteConnection> = idempotent_core::Idempotency<C>;
+pub type Idempotency<C = <SqliteStore as store::Store>::Connection> = idempotent_core::Idempotency<C>;
 
 /// What generated code names; no part of the API.
 #[doc(hidden)]

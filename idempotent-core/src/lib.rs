@@ -24,6 +24,8 @@ pub mod request_hash;
 mod response;
 pub mod rpc;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::{Config, ConfigError, MAX_ENTRIES_VARIABLE, ReplayId, ReplayedHeader, TTL_VARIABLE};

@@ -82,6 +82,8 @@ pub(super) fn run_fragment(sources: &Sources, package: &Package) -> Result<Direc
     let mut directives = directives_for(&found);
     let (path, directive) = write_listing(&found.listing, package)?;
     directives.push(directive);
+    // Without its `links` key the fragment would be lost without a word: look again when the manifest changes.
+    directives.push("rerun-if-changed=Cargo.toml".to_owned());
     directives.push(format!("metadata=IDEMPOTENT_FRAGMENT={}", path.display()));
     Ok(directives)
 }
