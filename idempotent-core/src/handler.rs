@@ -147,8 +147,7 @@ where
         let activation = Activation::of(&parts.headers);
         let request = Request::from_parts(parts, Body::from(call.body()));
         let execution = Execution { request: Some(request), state, reply: Reply::to(call.id()) };
-        let gated =
-            Gated { call, idempotency, context, effects, activation, has_credentials, operation: PhantomData };
+        let gated = Gated { call, idempotency, context, effects, activation, has_credentials, operation: PhantomData };
         (gated, execution)
     }
 }

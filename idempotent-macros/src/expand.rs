@@ -2,7 +2,7 @@
 
 use idempotent_build::card::unlisted;
 use idempotent_build::syntax::{Annotation, Declaration, Handler, OnTakeover, method_hash};
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{FnArg, Path};
 
@@ -23,7 +23,6 @@ pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStre
         }
     };
     let parsed = handler.arguments(&annotation.options, &mut mistakes);
-    let runtime = runtime(annotation.options.krate.as_ref().map(|krate| &krate.value));
     let attributes = Sorted::new(&handler.attributes);
     let errors = mistakes.to_compile_errors();
     if handler.signature.inputs.iter().any(|input| matches!(input, FnArg::Receiver(_))) {
@@ -31,6 +30,8 @@ pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStre
         let function = as_written(&handler, &attributes);
         return quote!(#function #errors);
     }
+    let runtime = names::runtime(&handler.signature.ident);
+    let import = import(annotation.options.krate.as_ref().map(|krate| &krate.value), &runtime, &attributes);
     let wrapper = Wrapper {
         annotation: &annotation,
         handler: &handler,
@@ -40,14 +41,20 @@ pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStre
         sound: mistakes.is_empty(),
     };
     let operation = operation(&annotation, &handler, &attributes, &runtime);
-    quote!(#errors #wrapper #operation)
+    quote!(#errors #import #wrapper #operation)
 }
 
-/// `::idempotent::__private`, or the same under another name.
-fn runtime(krate: Option<&Path>) -> TokenStream {
-    match krate {
-        Some(path) => quote!(#path::__private),
-        None => quote_spanned!(Span::mixed_site()=> ::idempotent::__private),
+/// Gives the runtime a short name. It is imported, and not named by its path at each use, because a path that leads nowhere
+/// is one error in an import and one at each use otherwise.
+fn import(krate: Option<&Path>, runtime: &Ident, attributes: &Sorted<'_>) -> TokenStream {
+    let cfg = &attributes.cfg;
+    let path = match krate {
+        Some(path) => path.to_token_stream(),
+        None => quote_spanned!(Span::mixed_site()=> ::idempotent),
+    };
+    quote_spanned! {Span::mixed_site()=>
+        #(#cfg)*
+        use #path::__private as #runtime;
     }
 }
 
@@ -58,12 +65,7 @@ fn as_written(handler: &Handler, attributes: &Sorted<'_>) -> TokenStream {
 }
 
 /// The operation as a type, with what the annotation declares as its constants.
-fn operation(
-    annotation: &Annotation,
-    handler: &Handler,
-    attributes: &Sorted<'_>,
-    runtime: &TokenStream,
-) -> TokenStream {
+fn operation(annotation: &Annotation, handler: &Handler, attributes: &Sorted<'_>, runtime: &Ident) -> TokenStream {
     let Declaration { method, key, extension, on_takeover } = &annotation.declaration;
     let place = names::generated(handler.signature.ident.span());
     let name = names::operation(&handler.signature.ident);
@@ -96,12 +98,7 @@ fn operation(
 }
 
 /// Tells the compiler that the method has a handler, that it has no other one, and whether the AgentCard lacks it.
-fn known_method(
-    annotation: &Annotation,
-    attributes: &Sorted<'_>,
-    runtime: &TokenStream,
-    name: &proc_macro2::Ident,
-) -> TokenStream {
+fn known_method(annotation: &Annotation, attributes: &Sorted<'_>, runtime: &Ident, name: &Ident) -> TokenStream {
     let method = &annotation.declaration.method;
     if method.is_empty() || !annotation.mistakes.is_empty() {
         return TokenStream::new();

@@ -1,12 +1,14 @@
-//! The `#[idempotent]` attribute macro.
+//! The attribute macro of [`idempotent`](https://docs.rs/idempotent); use it through that crate.
 
 mod agent_card;
 mod attributes;
 mod expand;
+#[cfg(test)]
+mod golden;
 mod names;
 mod wrapper;
 
-/// Makes an async function the idempotent handler of a JSON-RPC method.
+#[doc = include_str!("../docs/idempotent.md")]
 #[proc_macro_attribute]
 pub fn idempotent(arguments: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand::idempotent(arguments.into(), item.into()).into()

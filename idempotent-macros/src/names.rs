@@ -23,6 +23,11 @@ pub(crate) fn operation(function: &Ident) -> Ident {
     Ident::new(&camel, generated(function.span()))
 }
 
+/// `__idempotent_send_message`: the name under which the expansion of `send_message` imports the runtime.
+pub(crate) fn runtime(function: &Ident) -> Ident {
+    Ident::new(&format!("__idempotent_{}", function.unraw()), Span::mixed_site())
+}
+
 /// `idempotent_handler_of_message_send`: a name that a crate can only define once.
 ///
 /// Everything that is neither a letter, a digit nor `/` is spelled out, so that two methods never share a name.

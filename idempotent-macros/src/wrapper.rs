@@ -22,8 +22,8 @@ pub(crate) struct Wrapper<'a> {
     pub(crate) handler: &'a Handler,
     pub(crate) arguments: &'a [Argument],
     pub(crate) attributes: &'a Sorted<'a>,
-    /// Path to the runtime's private module.
-    pub(crate) runtime: &'a TokenStream,
+    /// The name under which the runtime was imported.
+    pub(crate) runtime: &'a Ident,
     /// Whether no mistake has been found. Otherwise the wrapper has its final signature and a body that is never run,
     /// so that whoever mentions the function gets no second error.
     pub(crate) sound: bool,
@@ -55,7 +55,7 @@ impl ToTokens for Wrapper<'_> {
         let generics = self.generics();
         let bounds = self.bounds(&state);
         let user_function = self.user_function();
-        let body = if self.sound { self.body(&state) } else { generated!(#runtime::refused(__call)) };
+        let body = if self.sound { self.body() } else { generated!(#runtime::refused(__call)) };
         tokens.extend(quote_spanned! {names::generated(name.span())=>
             #(#outer)*
             #visibility async fn #name<#generics>(
@@ -116,7 +116,8 @@ impl Wrapper<'_> {
     /// With a named state they hold or they do not, which rustc tells at the definition.
     fn bounds(&self, state: &TokenStream) -> TokenStream {
         let runtime = self.runtime;
-        let engine = placed(generated!(#runtime::SuppliesIdempotency<__C>), &self.handler.signature.ident);
+        let engine =
+            bound(generated!(#runtime::SuppliesIdempotency), &[&generated!(__C)], &self.handler.signature.ident);
         let mut bounds = match self.concrete() {
             true => generated!(#state: #engine,),
             false => generated!(#state: #engine + #runtime::Clone + #runtime::Send + #runtime::Sync + 'static,),
@@ -124,12 +125,12 @@ impl Wrapper<'_> {
         if self.sound {
             for (_, argument) in self.header_only() {
                 let ty = &argument.ty;
-                let bound = placed(generated!(#runtime::FromRequestParts<#state>), ty);
+                let bound = bound(generated!(#runtime::FromRequestParts), &[state], ty);
                 bounds.extend(generated!(#ty: #bound,));
             }
             if let Some(argument) = self.last() {
                 let ty = &argument.ty;
-                let bound = placed(generated!(#runtime::FromRequest<#state, __M>), ty);
+                let bound = bound(generated!(#runtime::FromRequest), &[state, &generated!(__M)], ty);
                 bounds.extend(generated!(#ty: #bound,));
             }
         }
@@ -156,7 +157,7 @@ impl Wrapper<'_> {
         generated!(#(#inner)* #signature #body)
     }
 
-    fn body(&self, state: &TokenStream) -> TokenStream {
+    fn body(&self) -> TokenStream {
         let runtime = self.runtime;
         let extract = self.header_only().map(|(index, argument)| {
             let variable = variable(index);
@@ -313,17 +314,15 @@ fn borrowed(expression: &Expr) -> TokenStream {
     quote_spanned!(names::generated(start)=> &#group)
 }
 
-/// Generated tokens that look, to a reader of errors, like one of the user's.
-fn placed(tokens: TokenStream, place: &impl ToTokens) -> TokenStream {
+/// `path<arguments>` that looks, to a reader of errors, like one of the user's tokens.
+fn bound(path: TokenStream, arguments: &[&TokenStream], place: &impl ToTokens) -> TokenStream {
     let (start, end) = ends(place);
-    let mut next = names::generated(start);
-    let mut placed = TokenStream::new();
-    for mut token in tokens {
-        token.set_span(next);
-        next = names::generated(end);
-        placed.extend([token]);
-    }
-    placed
+    let path = path.into_iter().map(|mut token| {
+        token.set_span(names::generated(start));
+        token
+    });
+    let path: TokenStream = path.collect();
+    quote_spanned!(names::generated(end)=> #path<#(#arguments),*>)
 }
 
 /// First and last token.

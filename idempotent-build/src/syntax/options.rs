@@ -135,7 +135,12 @@ fn at_end_of_option(input: ParseStream<'_>) -> bool {
 /// Whether an option follows although no comma does.
 fn next_option_begins(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
-    ahead.call(Ident::parse_any).is_ok() && ahead.peek(Token![=]) && !ahead.peek(Token![==])
+    ahead.call(Ident::parse_any).is_ok() && is_assignment(&ahead)
+}
+
+/// A `=` that is not the beginning of another operator.
+fn is_assignment(input: ParseStream<'_>) -> bool {
+    input.peek(Token![=]) && !input.peek(Token![==]) && !input.peek(Token![=>])
 }
 
 /// Takes everything up to the next comma.
@@ -182,7 +187,7 @@ impl Options {
             return;
         }
         if !input.peek(Ident::peek_any) {
-            mistakes.push(not_an_option(&rest_of_option(input)));
+            mistakes.push(self.not_an_option(&rest_of_option(input)));
             skip_comma(input);
             return;
         }
@@ -193,15 +198,19 @@ impl Options {
         let name = keyword.unraw().to_string();
         match RULES.iter().find(|rule| name == rule.name) {
             Some(rule) => {
+                let written = input.fork();
                 if let Err(error) = self.parse_value(rule, keyword.clone(), input) {
-                    mistakes.push(error);
+                    mistakes.push(placed(error, &rest_of_option(&written)));
                     self.unreadable.push(keyword);
                     rest_of_option(input);
                 }
             }
             None => {
                 rest_of_option(input);
-                mistakes.at(keyword.span(), unknown(&name));
+                let similar = similar(&name);
+                mistakes.at(keyword.span(), unknown(&name, similar));
+                // What was meant was not left out.
+                self.unreadable.extend(similar.map(|known| Ident::new(known, keyword.span())));
             }
         }
         if !input.is_empty() && !input.peek(Token![,]) {
@@ -215,7 +224,7 @@ impl Options {
     }
 
     fn parse_value(&mut self, rule: &Rule, keyword: Ident, input: ParseStream<'_>) -> syn::Result<()> {
-        if input.peek(Token![=]) && !input.peek(Token![==]) {
+        if is_assignment(input) {
             let equals: Token![=] = input.parse()?;
             if at_end_of_option(input) {
                 return Err(syn::Error::new(equals.span, needs_a_value(rule)));
@@ -226,6 +235,17 @@ impl Options {
             return Err(syn::Error::new(keyword.span(), needs_a_value(rule)));
         }
         Err(syn::Error::new(input.span(), format!("options are written with `=`: `{}`", rule.example)))
+    }
+
+    fn not_an_option(&mut self, tokens: &TokenStream) -> syn::Error {
+        let message = match syn::parse2::<LitStr>(tokens.clone()) {
+            Ok(literal) => {
+                self.unreadable.push(Ident::new("method", literal.span()));
+                format!("write `method = {}`", literal.to_token_stream())
+            }
+            Err(_) => format!("expected an option such as `{}`", RULES[0].example),
+        };
+        syn::Error::new_spanned(tokens, message)
     }
 
     /// Whether the option was written, readable or not.
@@ -245,6 +265,15 @@ impl Options {
     }
 }
 
+/// syn tells what breaks off at the end of all input; what breaks off is told where it does.
+fn placed(error: syn::Error, written: &TokenStream) -> syn::Error {
+    let message = error.to_string();
+    match (message.strip_prefix("unexpected end of input, "), written.clone().into_iter().last()) {
+        (Some(expected), Some(last)) => syn::Error::new(last.span(), format!("the value breaks off here: {expected}")),
+        _ => error,
+    }
+}
+
 fn skip_comma(input: ParseStream<'_>) {
     if input.peek(Token![,]) {
         let _ = input.parse::<Token![,]>();
@@ -255,23 +284,20 @@ fn needs_a_value(rule: &Rule) -> String {
     format!("`{}` needs a value: `{}`", rule.name, rule.example)
 }
 
-fn unknown(name: &str) -> String {
-    let similar = RULES
+/// The option that was probably meant.
+fn similar(name: &str) -> Option<&'static str> {
+    RULES
         .iter()
         .map(|rule| (strsim::damerau_levenshtein(name, rule.name), rule.name))
         .filter(|(distance, known)| *distance <= known.len() / 3 + 1)
-        .min();
-    let meant = similar.map_or_else(String::new, |(_, known)| format!("; did you mean `{known}`?"));
-    let known: Vec<_> = RULES.iter().map(|rule| format!("`{}`", rule.name)).collect();
-    format!("unknown option `{name}`{meant}\nexpected one of {}", known.join(", "))
+        .min()
+        .map(|(_, known)| known)
 }
 
-fn not_an_option(tokens: &TokenStream) -> syn::Error {
-    let message = match syn::parse2::<LitStr>(tokens.clone()) {
-        Ok(literal) => format!("write `method = {}`", literal.to_token_stream()),
-        Err(_) => format!("expected an option such as `{}`", RULES[0].example),
-    };
-    syn::Error::new_spanned(tokens, message)
+fn unknown(name: &str, similar: Option<&str>) -> String {
+    let meant = similar.map_or_else(String::new, |known| format!("; did you mean `{known}`?"));
+    let known: Vec<_> = RULES.iter().map(|rule| format!("`{}`", rule.name)).collect();
+    format!("unknown option `{name}`{meant}\nexpected one of {}", known.join(", "))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use agent::*;
 
 #[idempotent(method = "message/send")]
 async fn send_message(#[cfg(unix)] user: AuthUser, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
-    Ok(Task { id: send.text })
+    Ok(Task { id: send.text + &user.tenant })
 }
 
 fn main() {}

@@ -4,7 +4,7 @@ mod agent;
 use agent::*;
 
 mod first {
-    use super::agent::*;
+    use super::*;
 
     #[idempotent(method = "billing/charge", extension = "https://example.com/billing/v1")]
     pub async fn charge(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
@@ -13,7 +13,7 @@ mod first {
 }
 
 mod second {
-    use super::agent::*;
+    use super::*;
 
     #[idempotent(method = "billing/charge", extension = "https://example.com/billing/v1")]
     pub async fn charge(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {

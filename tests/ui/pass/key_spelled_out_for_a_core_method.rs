@@ -3,9 +3,13 @@ mod agent;
 
 use agent::*;
 
-#[idempotent = "message/send"]
+#[idempotent(method = "message/send", key = "/message/messageId")]
 async fn send_message(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
     Ok(Task { id: send.text })
+}
+
+fn _mounted() {
+    let _ = mount(rpc_methods![send_message]);
 }
 
 fn main() {}

@@ -1,0 +1,17 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+use futures_util::{Stream, stream};
+
+#[idempotent(method = "message/stream")]
+async fn stream_message(Params(send): Params<SendMessage>) -> RpcStream<impl Stream<Item = Result<Task, RpcError>>> {
+    RpcStream::new(stream::iter([Ok(Task { id: send.text })]))
+}
+
+fn _mounted() {
+    let _ = mount(rpc_methods![stream_message]);
+}
+
+fn main() {}

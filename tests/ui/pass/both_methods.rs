@@ -1,0 +1,20 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "message/send")]
+async fn send_message(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+    Ok(Task { id: send.text })
+}
+
+#[idempotent(method = "message/stream")]
+async fn stream_message(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+    Ok(Task { id: send.text })
+}
+
+fn _mounted() {
+    let _ = mount(rpc_methods![send_message, stream_message]);
+}
+
+fn main() {}

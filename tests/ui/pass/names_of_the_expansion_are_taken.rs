@@ -1,0 +1,27 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[allow(non_upper_case_globals)]
+mod handlers {
+    use super::agent::*;
+
+    pub const call: u8 = 1;
+    pub const execution: u8 = 2;
+    pub const scope: u8 = 3;
+    pub const value: u8 = 4;
+    pub const refused: u8 = 5;
+    pub static answer: u8 = 6;
+
+    #[idempotent(method = "message/send", scope = user.tenant)]
+    pub async fn send_message(user: AuthUser, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+        Ok(Task { id: format!("{}{}{}", user.tenant, send.text, call + execution + scope + value + refused + answer) })
+    }
+}
+
+fn _mounted() {
+    let _ = mount(rpc_methods![handlers::send_message]);
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "message/send", scope = user.tenant)]
+async fn send_message(State(agent): State<Agent>, user: AuthUser) -> Result<Task, RpcError> {
+    Ok(Task { id: user.tenant + &agent.tenant })
+}
+
+fn _mounted() {
+    let _ = mount(rpc_methods![send_message]);
+    let _: Router<App> = Router::new().route("/", post(send_message));
+}
+
+fn main() {}

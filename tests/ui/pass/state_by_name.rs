@@ -1,0 +1,20 @@
+#[path = "../support/agent.rs"]
+mod agent;
+
+use agent::*;
+
+#[idempotent(method = "message/send", scope = user.tenant, state = App)]
+async fn send_message(
+    user: AuthUser,
+    State(agent): State<Agent>,
+    Params(send): Params<SendMessage>,
+) -> Result<Task, RpcError> {
+    Ok(Task { id: user.tenant + &agent.tenant + &send.text })
+}
+
+fn _mounted() {
+    let _ = mount(rpc_methods![send_message]);
+    let _: Router<App> = Router::new().route("/", post(send_message));
+}
+
+fn main() {}
