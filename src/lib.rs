@@ -1,6 +1,6 @@
 //! Makes an A2A agent safe to retry.
 
-mod card;
+mod agent_card;
 
 pub use idempotent_core::{
     Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MalformedMessageId, ManualClock, MessageId,
