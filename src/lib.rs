@@ -4,19 +4,21 @@ mod agent_card;
 
 pub use idempotent_core::{
     Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MalformedMessageId, ManualClock, MessageId,
-    Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency, SystemClock, ToScope,
+    Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency, SystemClock, TTL_VARIABLE, ToScope,
     card::{Card, CardMethod, RuntimeParams},
     extension, json,
     rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},
     rpc_methods, store,
 };
+#[cfg(feature = "sqlite")]
+pub use idempotent_diesel::SqliteStore;
 pub use idempotent_macros::idempotent;
 
 #[cfg(not(feature = "sqlite"))]
 pub use idempotent_core::Idempotency;
 /// The engine that a router's state supplies to its annotated handlers; on SQLite unless another connection type is named.
 #[cfg(feature = "sqlite")]
-pub type Idempotency<C = diesel::SqliteConnection> = idempotent_core::Idempotency<C>;
+pub type Idempotency<C = <SqliteStore as store::Store>::Connection> = idempotent_core::Idempotency<C>;
 
 /// What generated code names; no part of the API.
 #[doc(hidden)]

@@ -11,6 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use futures_core::future::BoxFuture;
 use http::{header, request::Parts};
 
 use crate::{
@@ -251,11 +252,19 @@ impl<S: Send + Sync + 'static> Execution<S> {
     }
 
     /// Makes the answer from what the handler returned.
+    ///
+    /// The future is boxed so that its type does not depend on `R`: a value that is no answer is then one error, told where
+    /// the value is, and not another one for each place that the future passes.
     #[doc(hidden)]
-    pub async fn answer<R: IntoRpcResponse<Via>, Via>(self, returned: R) -> Answer {
-        let failed = self.reply.failed().clone();
-        let response = returned.into_rpc_response(self.reply).await;
-        Answer(Ran::Answered { response, failed })
+    pub fn answer<R, Via>(self, returned: R) -> BoxFuture<'static, Answer>
+    where
+        R: IntoRpcResponse<Via> + Send + 'static,
+    {
+        Box::pin(async move {
+            let failed = self.reply.failed().clone();
+            let response = returned.into_rpc_response(self.reply).await;
+            Answer(Ran::Answered { response, failed })
+        })
     }
 }
 

@@ -12,6 +12,7 @@ mod context;
 mod effects;
 mod engine;
 mod error;
+mod expansion;
 pub mod extension;
 mod gate;
 mod handler;
@@ -23,6 +24,8 @@ pub mod request_hash;
 mod response;
 pub mod rpc;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use config::{Config, ConfigError, MAX_ENTRIES_VARIABLE, ReplayId, ReplayedHeader, TTL_VARIABLE};
@@ -46,6 +49,7 @@ pub mod __private {
         annotated::{AnnotatedBy, MethodKey},
         card::{Card, CardMethod, Places as CardPlaces},
         engine::SuppliesIdempotency,
+        expansion::*,
         gate::Answer,
         handler::{Call, Execution, Operation, scope},
         message_id::Scope,

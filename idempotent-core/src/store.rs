@@ -42,6 +42,14 @@ pub struct Retention {
     pub max_entries: u64,
 }
 
+impl Retention {
+    /// Whether the TTL of something that happened at `since` has passed at `now` (both in seconds since the Unix epoch): the
+    /// strict `since + ttl_seconds < now` of spec section 4.4.
+    pub fn has_passed(&self, since: u64, now: u64) -> bool {
+        since.saturating_add(self.ttl_seconds) < now
+    }
+}
+
 impl Default for Retention {
     /// The spec's values: 86,400 seconds and 100,000 entries.
     fn default() -> Self {
@@ -252,7 +260,7 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// A durable place for claims and entries.
 ///
 /// Every method may be called from any task at any time, and its future may be dropped at any point: work that has begun is
-/// then finished or undone, never left open. The module's documentation tells what must be atomic; `contract`
+/// then finished or undone, never left open. The module's documentation tells what must be atomic; `testing::contract`
 /// (feature `testing`) is the suite that every store passes.
 pub trait Store: Send + Sync + 'static {
     /// The connection that [`Effect`]s write with.

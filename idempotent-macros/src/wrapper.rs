@@ -55,7 +55,7 @@ impl ToTokens for Wrapper<'_> {
         let generics = self.generics();
         let bounds = self.bounds(&state);
         let user_function = self.user_function();
-        let body = if self.sound { self.body(&state) } else { generated!(#runtime::never(__call)) };
+        let body = if self.sound { self.body(&state) } else { generated!(#runtime::refused(__call)) };
         tokens.extend(quote_spanned! {names::generated(name.span())=>
             #(#outer)*
             #visibility async fn #name<#generics>(
@@ -104,7 +104,7 @@ impl Wrapper<'_> {
         if !self.concrete() {
             all.extend(generated!(__S,));
         }
-        all.extend(generated!(__C));
+        all.extend(generated!(__C: 'static));
         if self.sound && self.last().is_some() {
             all.extend(generated!(, __M));
         }
@@ -117,7 +117,10 @@ impl Wrapper<'_> {
     fn bounds(&self, state: &TokenStream) -> TokenStream {
         let runtime = self.runtime;
         let engine = placed(generated!(#runtime::SuppliesIdempotency<__C>), &self.handler.signature.ident);
-        let mut bounds = generated!(#state: #engine,);
+        let mut bounds = match self.concrete() {
+            true => generated!(#state: #engine,),
+            false => generated!(#state: #engine + #runtime::Clone + #runtime::Send + #runtime::Sync + 'static,),
+        };
         if self.sound {
             for (_, argument) in self.header_only() {
                 let ty = &argument.ty;

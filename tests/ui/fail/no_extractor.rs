@@ -8,7 +8,7 @@ async fn send_message(_: NoExtractor, Params(send): Params<SendMessage>) -> Resu
     Ok(Task { id: send.text })
 }
 
-fn router() -> Router<App> {
+fn router() -> JsonRpcRouter<App> {
     mount(rpc_methods![send_message])
 }
 

@@ -8,7 +8,7 @@ fn send_message(Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
     Ok(Task { id: send.text })
 }
 
-fn router() -> Router<App> {
+fn router() -> JsonRpcRouter<App> {
     mount(rpc_methods![send_message])
 }
 

@@ -19,7 +19,7 @@ async fn send_message(Params(send): Params<SendMessage>) -> Result<Task, RpcErro
     Ok(Task { id: send.text })
 }
 
-fn router() -> Router<App> {
+fn router() -> JsonRpcRouter<App> {
     mount(rpc_methods![send_message])
 }
 

@@ -8,7 +8,7 @@ async fn send_message(Params(send): Params<SendMessage>) -> Result<Task, RpcErro
     Ok(Task { id: send.text })
 }
 
-fn methods() -> [idempotent::rpc::RpcMethod<Agent>; 1] {
+fn methods() -> [RpcMethod<Agent>; 1] {
     rpc_methods![send_message]
 }
 

@@ -7,7 +7,7 @@ pub use axum::extract::{FromRef, FromRequestParts, State};
 pub use axum::http::{HeaderMap, StatusCode, request::Parts};
 pub use axum::response::{IntoResponse, Response};
 pub use axum::routing::post;
-pub use idempotent::rpc::{Params, RpcError, RpcStream};
+pub use idempotent::rpc::{JsonRpcRouter, Params, RpcError, RpcMethod, RpcStream};
 pub use idempotent::{Idempotency, idempotent, rpc_methods};
 pub use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,6 @@ pub struct Task {
 pub struct NoExtractor;
 
 /// Mounts handlers on a router of this state, by their annotations.
-pub fn mount(methods: impl IntoIterator<Item = idempotent::rpc::RpcMethod<App>>) -> Router<App> {
-    idempotent::rpc::JsonRpcRouter::new().methods(methods).into()
+pub fn mount(methods: impl IntoIterator<Item = RpcMethod<App>>) -> JsonRpcRouter<App> {
+    JsonRpcRouter::new().methods(methods)
 }

@@ -1,0 +1,210 @@
+//! What happens between requests: removing what has expired or is too much, and noting replays.
+
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryResult, RunQueryDsl, SqliteConnection,
+    dsl::{exists, min, select},
+};
+use idempotent_core::{Key, store::Swept};
+
+use super::{Answer, Batch, Failure, Job, Reply, Touches, lease::remove_claim};
+use crate::sqlite::{
+    rows::{CHUNKED, Moment, RowKey},
+    schema::{idempotency_cache, idempotency_claim, idempotency_garbage, idempotency_ledger},
+    statements::{DiscardChunks, EvictEntries, RemoveChunks, RemoveExpired, TouchEntry},
+};
+
+/// How many rows one step removes: few enough that a request which waits for the step hardly notices.
+const STEP: i64 = 128;
+/// How many replays one step writes down.
+const TOUCH_STEP: usize = 256;
+
+/// Whether a sweep would find anything, for the price of a few look-ups.
+pub(crate) fn has_work(connection: &mut SqliteConnection, moment: &Moment) -> QueryResult<bool> {
+    let expired = idempotency_cache::table.filter(idempotency_cache::inserted_at.lt(cutoff(moment)));
+    Ok(excess(connection, moment)? > 0
+        || select(exists(expired)).get_result(connection)?
+        || garbage(connection)?.is_some()
+        || !abandoned(connection, moment)?.is_empty())
+}
+
+/// Entries inserted before this second have expired.
+fn cutoff(moment: &Moment) -> i64 {
+    i64::try_from(moment.now_seconds().saturating_sub(moment.retention.ttl_seconds)).unwrap_or(i64::MAX)
+}
+
+fn excess(connection: &mut SqliteConnection, moment: &Moment) -> QueryResult<i64> {
+    let entries: i64 = idempotency_ledger::table.find(1).select(idempotency_ledger::entries).get_result(connection)?;
+    Ok(entries.saturating_sub(i64::try_from(moment.retention.max_entries).unwrap_or(i64::MAX)))
+}
+
+fn garbage(connection: &mut SqliteConnection) -> QueryResult<Option<i64>> {
+    idempotency_garbage::table.select(min(idempotency_garbage::token)).get_result(connection)
+}
+
+/// Claims that nobody will complete: their lease has ended, and the TTL since the claim (under refusal) or since the end of
+/// the lease (else; only the count of attempts is lost then) has passed.
+fn abandoned(connection: &mut SqliteConnection, moment: &Moment) -> QueryResult<Vec<(String, String, i64)>> {
+    use idempotency_claim::{claimed_at, lease_until, message_id, on_takeover, scope, table, token};
+    let now = i64::try_from(moment.now_millis).unwrap_or(i64::MAX);
+    let refused = on_takeover.eq(1).and(lease_until.le(now)).and(claimed_at.lt(cutoff(moment)));
+    let lapsed = on_takeover.eq(0).and(lease_until.lt(cutoff(moment).saturating_mul(1000)));
+    table.select((scope, message_id, token)).filter(refused.or(lapsed)).limit(STEP).load(connection)
+}
+
+/// One step of a sweep; its successor takes the next one.
+pub(crate) struct SweepJob {
+    before: Swept,
+    step: Swept,
+    done: bool,
+    reply: Option<Reply<Swept>>,
+}
+
+impl SweepJob {
+    pub(crate) fn new() -> (Self, Answer<Swept>) {
+        let (reply, answer) = Reply::new();
+        (Self { reply: Some(reply), ..Self::background() }, answer)
+    }
+
+    /// A sweep that nobody waits for.
+    pub(crate) fn background() -> Self {
+        Self { before: Swept::default(), step: Swept::default(), done: false, reply: None }
+    }
+
+    fn so_far(&self) -> Swept {
+        Swept { expired: self.before.expired + self.step.expired, evicted: self.before.evicted + self.step.evicted }
+    }
+}
+
+impl Job for SweepJob {
+    fn bytes(&self) -> usize {
+        // Its pages weigh on the batch as much as its rows would.
+        128 << 10
+    }
+
+    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        self.step = Swept::default();
+        self.done = false;
+        // Whatever was replayed must not be taken for unused.
+        while !batch.touches.is_empty() {
+            write_touches(batch, &batch.touches.take(TOUCH_STEP))?;
+        }
+        self.step.expired = remove_expired(batch)?;
+        if self.step.expired > 0 {
+            return Ok(());
+        }
+        self.step.evicted = evict(batch)?;
+        if self.step.evicted > 0 {
+            return Ok(());
+        }
+        for (scope, message_id, token) in abandoned(batch.connection, &batch.moment)? {
+            let key = RowKey { scope: &scope, message_id };
+            self.step.expired += u64::from(remove_claim(batch, &key, token)?);
+        }
+        if self.step.expired > 0 {
+            return Ok(());
+        }
+        self.done = !remove_chunks(batch.connection)?;
+        Ok(())
+    }
+
+    fn answer(mut self: Box<Self>) -> Option<Box<dyn Job>> {
+        self.before = self.so_far();
+        self.step = Swept::default();
+        if !self.done {
+            return Some(self);
+        }
+        if let Some(mut reply) = self.reply {
+            reply.keep(self.before);
+            reply.send();
+        }
+        None
+    }
+
+    fn fail(self: Box<Self>, failure: Failure) {
+        let error = failure.into_store_error();
+        match self.reply {
+            Some(reply) => reply.fail(error),
+            None => tracing::warn!(%error, "the idempotency store could not be swept"),
+        }
+    }
+}
+
+/// Of each entry that was removed: token and kind of body.
+type Removed = Vec<(i64, i64)>;
+
+fn remove_expired(batch: &mut Batch<'_>) -> Result<u64, Failure> {
+    let cutoff = cutoff(&batch.moment);
+    let removed: Removed = RemoveExpired { cutoff: &cutoff, step: &STEP }.get_results(batch.connection)?;
+    removed_entries(batch, &removed)
+}
+
+fn evict(batch: &mut Batch<'_>) -> Result<u64, Failure> {
+    // The entries of this very batch are not in the ledger yet.
+    let excess = excess(batch.connection, &batch.moment)?.saturating_add(batch.entries);
+    if excess <= 0 {
+        return Ok(0);
+    }
+    let removed: Removed = EvictEntries { step: &excess.min(STEP) }.get_results(batch.connection)?;
+    removed_entries(batch, &removed)
+}
+
+fn removed_entries(batch: &mut Batch<'_>, removed: &Removed) -> Result<u64, Failure> {
+    for (token, kind) in removed {
+        if *kind == CHUNKED {
+            DiscardChunks { token }.execute(batch.connection)?;
+        }
+    }
+    batch.entries -= i64::try_from(removed.len()).unwrap_or(0);
+    Ok(removed.len() as u64)
+}
+
+/// Whether there was anything to remove.
+fn remove_chunks(connection: &mut SqliteConnection) -> QueryResult<bool> {
+    let Some(token) = garbage(connection)? else {
+        return Ok(false);
+    };
+    let removed = RemoveChunks { token: &token }.execute(connection)?;
+    if removed == 0 {
+        diesel::delete(idempotency_garbage::table.find(token)).execute(connection)?;
+    }
+    Ok(true)
+}
+
+fn write_touches(batch: &mut Batch<'_>, touches: &[(Key, i64)]) -> Result<(), Failure> {
+    for (key, last_used) in touches {
+        let key = RowKey::of(key);
+        TouchEntry { last_used, scope: key.scope, message_id: &key.message_id }.execute(batch.connection)?;
+    }
+    Ok(())
+}
+
+/// Notes some of the replays since the last time.
+pub(crate) struct TouchJob {
+    touches: Vec<(Key, i64)>,
+}
+
+impl TouchJob {
+    pub(crate) fn take(touches: &Touches) -> Option<Self> {
+        let touches = touches.take(TOUCH_STEP);
+        (!touches.is_empty()).then_some(Self { touches })
+    }
+}
+
+impl Job for TouchJob {
+    fn bytes(&self) -> usize {
+        128 << 10
+    }
+
+    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        write_touches(batch, &self.touches)
+    }
+
+    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
+        None
+    }
+
+    fn fail(self: Box<Self>, failure: Failure) {
+        let error = failure.into_store_error();
+        tracing::warn!(%error, "replays could not be noted in the idempotency store");
+    }
+}

@@ -1,0 +1,147 @@
+//! One attempt to do a batch of jobs in one transaction.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use diesel::{
+    QueryResult, RunQueryDsl, SqliteConnection,
+    connection::{AnsiTransactionManager, SimpleConnection, TransactionManager},
+    result::{DatabaseErrorKind, Error},
+};
+use idempotent_core::store::StoreError;
+
+use super::{
+    jobs::{Batch, Failure, Job},
+    rows::Moment,
+    statements::{CountEntries, ReserveTokens},
+    touches::Touches,
+};
+
+/// How an attempt ended. All but [`Attempt::Committed`] left nothing behind.
+pub(crate) enum Attempt {
+    /// Committed; for each job that failed alone, why.
+    Committed(Vec<Option<Failure>>),
+    /// A job failed that had no savepoint of its own to go back to.
+    NeedsSavepoints,
+    /// The code of this job ended the transaction, or left it in another state than it found it in.
+    BrokenBy(usize, Failure),
+    /// SQLite refused the commit for what is in it: a deferred constraint.
+    Refused(Error),
+    /// The database cannot be written now.
+    Unavailable(Error),
+}
+
+type Manager = AnsiTransactionManager;
+
+/// The depth of diesel's transaction stack while a batch is open, and while one of its savepoints is.
+const IN_BATCH: u32 = 1;
+const IN_SAVEPOINT: u32 = 2;
+
+pub(crate) fn attempt(
+    connection: &mut SqliteConnection,
+    jobs: &mut [Box<dyn Job>],
+    moment: Moment,
+    touches: &Touches,
+    savepoints: bool,
+) -> Attempt {
+    // Immediate: waits for its turn now, where SQLite does wait, and not in the middle, where it does not.
+    if let Err(error) = Manager::begin_transaction_sql(connection, "BEGIN IMMEDIATE") {
+        return Attempt::Unavailable(error);
+    }
+    let attempt = run(connection, jobs, moment, touches, savepoints);
+    let failures = match attempt {
+        Ok(failures) => failures,
+        Err(attempt) => {
+            // Whoever reads `BrokenBy` drops the connection; else there is a transaction to roll back.
+            if !matches!(attempt, Attempt::BrokenBy(..))
+                && let Err(error) = Manager::rollback_transaction(connection)
+            {
+                return Attempt::Unavailable(error);
+            }
+            return attempt;
+        }
+    };
+    match Manager::commit_transaction(connection) {
+        Ok(()) => Attempt::Committed(failures),
+        Err(error @ Error::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => Attempt::Refused(error),
+        Err(error) => Attempt::Unavailable(error),
+    }
+}
+
+fn run(
+    connection: &mut SqliteConnection,
+    jobs: &mut [Box<dyn Job>],
+    moment: Moment,
+    touches: &Touches,
+    savepoints: bool,
+) -> Result<Vec<Option<Failure>>, Attempt> {
+    let guarded = jobs.iter().any(|job| job.is_foreign());
+    if guarded {
+        connection.batch_execute("INSERT INTO idempotency_guard (blocked) VALUES (0)").map_err(Attempt::Unavailable)?;
+    }
+    let tokens = i64::from(jobs.iter().map(|job| job.tokens()).sum::<u32>());
+    let mut batch = Batch { connection, moment, touches, tokens: 0..0, entries: 0 };
+    if tokens > 0 {
+        let last: i64 = ReserveTokens { count: &tokens }.get_result(batch.connection).map_err(Attempt::Unavailable)?;
+        batch.tokens = last - tokens + 1..last + 1;
+    }
+    let mut failures = Vec::with_capacity(jobs.len());
+    for (number, job) in jobs.iter_mut().enumerate() {
+        failures.push(if savepoints || job.is_foreign() {
+            run_in_savepoint(&mut batch, number, &mut **job)?
+        } else {
+            // Most jobs succeed; the price of a savepoint is paid by a second attempt when one does not.
+            job.run(&mut batch).map_err(|_| Attempt::NeedsSavepoints)?;
+            None
+        });
+    }
+    let entries = batch.entries;
+    if entries != 0 {
+        CountEntries { delta: &entries }.execute(connection).map_err(Attempt::Unavailable)?;
+    }
+    if guarded {
+        connection.batch_execute("DELETE FROM idempotency_guard").map_err(Attempt::Unavailable)?;
+    }
+    Ok(failures)
+}
+
+fn run_in_savepoint(batch: &mut Batch<'_>, number: usize, job: &mut dyn Job) -> Result<Option<Failure>, Attempt> {
+    Manager::begin_transaction(batch.connection).map_err(Attempt::Unavailable)?;
+    let entries = batch.entries;
+    let outcome = catch_unwind(AssertUnwindSafe(|| job.run(batch)))
+        .unwrap_or_else(|_| Err(StoreError::unavailable("the operation panicked").into()));
+    let connection = &mut *batch.connection;
+    match outcome {
+        Ok(()) if depth(connection) == Some(IN_SAVEPOINT) => match Manager::commit_transaction(connection) {
+            Ok(()) => Ok(None),
+            Err(error) => Err(Attempt::BrokenBy(number, broken(error))),
+        },
+        Ok(()) => {
+            Err(Attempt::BrokenBy(number, broken("it left a transaction open, or ended one that was not its own")))
+        }
+        Err(failure) => match roll_back_savepoint(connection) {
+            Ok(true) => {
+                batch.entries = entries;
+                Ok(Some(failure))
+            }
+            _ => Err(Attempt::BrokenBy(number, failure)),
+        },
+    }
+}
+
+fn broken(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Failure {
+    Failure::Effect(format!("an effect broke the transaction that it ran in: {}", cause.into()).into())
+}
+
+/// Whether the transaction is as it was before the savepoint.
+fn roll_back_savepoint(connection: &mut SqliteConnection) -> QueryResult<bool> {
+    // Code that panicked or gave up half-way may have left savepoints of its own.
+    while depth(connection).is_some_and(|depth| depth >= IN_SAVEPOINT) {
+        Manager::rollback_transaction(connection)?;
+    }
+    Ok(depth(connection) == Some(IN_BATCH))
+}
+
+fn depth(connection: &mut SqliteConnection) -> Option<u32> {
+    let status = <Manager as TransactionManager<SqliteConnection>>::transaction_manager_status_mut(connection);
+    status.transaction_depth().ok().flatten().map(u32::from)
+}

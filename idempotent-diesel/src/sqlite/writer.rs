@@ -1,0 +1,237 @@
+//! The thread that owns the one connection which writes.
+//!
+//! What queues while it commits goes into its next transaction, so that the cost of a commit is shared by all who wait for it.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use diesel::{QueryDsl, RunQueryDsl, SqliteConnection, connection::SimpleConnection, dsl::max, result::Error};
+use idempotent_core::store::StoreError;
+
+use super::{
+    Shared,
+    connection::{Reason, is_busy},
+    jobs::{Durability, Failure, Job, SweepJob, TouchJob, has_work},
+    migrations,
+    queue::Popped,
+    schema::idempotency_cache,
+    transaction::{Attempt, attempt},
+};
+
+/// A transaction takes no more jobs than this…
+const MAX_JOBS: usize = 256;
+/// …nor more bytes, unless a single job has more.
+const MAX_BYTES: usize = 8 << 20;
+/// How often it looks for what has expired and writes down what was replayed.
+const TICK: Duration = Duration::from_secs(1);
+/// By how much every start of a writer moves the token counter forward. Claims are not synced to the disk, so a power cut
+/// may take the counter back by those since the last answer; this is more than can ever be open.
+const TOKEN_GAP: i64 = 1 << 20;
+
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    /// `None` after something went wrong with it; the next batch connects anew.
+    connection: Option<SqliteConnection>,
+    synchronous: Durability,
+    next_tick: Instant,
+    /// Steps of sweeps, to be done when there is time: one with each batch.
+    backlog: VecDeque<Box<dyn Job>>,
+}
+
+/// Prepares the file, and returns the connection that did.
+pub(crate) fn open(shared: &Shared) -> Result<SqliteConnection, Reason> {
+    let mut connection = shared.settings.connect_first()?;
+    migrations::migrate(&mut connection)?;
+    connection.batch_execute("PRAGMA synchronous = FULL")?;
+    connection.batch_execute(&format!("UPDATE idempotency_ledger SET last_token = last_token + {TOKEN_GAP}"))?;
+    connection.batch_execute("PRAGMA synchronous = NORMAL")?;
+    let last_used: Option<i64> =
+        idempotency_cache::table.select(max(idempotency_cache::last_used)).get_result(&mut connection)?;
+    shared.touches.start_after(last_used.unwrap_or(0));
+    Ok(connection)
+}
+
+impl Writer {
+    pub(crate) fn new(shared: Arc<Shared>, connection: SqliteConnection) -> Self {
+        Self {
+            shared,
+            connection: Some(connection),
+            synchronous: Durability::Normal,
+            next_tick: Instant::now() + TICK,
+            backlog: VecDeque::new(),
+        }
+    }
+
+    /// Works until the queue is closed and empty.
+    pub(crate) fn run(mut self) {
+        loop {
+            let patience = match self.backlog.is_empty() {
+                true => self.next_tick.saturating_duration_since(Instant::now()),
+                false => Duration::ZERO,
+            };
+            let (mut jobs, mut bytes) = (0, 0);
+            let popped = self.shared.writes.pop_batch(patience, |job: &Box<dyn Job>| {
+                jobs += 1;
+                bytes += job.bytes();
+                jobs <= MAX_JOBS && bytes <= MAX_BYTES
+            });
+            let mut jobs = match popped {
+                Popped::Items(jobs) => jobs,
+                Popped::TimedOut => Vec::new(),
+                Popped::Closed => break,
+            };
+            jobs.retain(|job| !job.is_moot());
+            jobs.extend(self.backlog.pop_front());
+            if !jobs.is_empty() {
+                self.process(jobs);
+            }
+            if Instant::now() >= self.next_tick {
+                self.tick();
+            }
+        }
+        while let Some(touches) = TouchJob::take(&self.shared.touches) {
+            self.process(vec![Box::new(touches)]);
+        }
+    }
+
+    fn tick(&mut self) {
+        self.next_tick = Instant::now() + TICK;
+        if let Some(touches) = TouchJob::take(&self.shared.touches) {
+            self.process(vec![Box::new(touches)]);
+        }
+        if !self.backlog.is_empty() {
+            return;
+        }
+        let moment = self.shared.moment();
+        match self.connection.as_mut().map(|connection| has_work(connection, &moment)) {
+            Some(Ok(true)) => self.backlog.push_back(Box::new(SweepJob::background())),
+            Some(Err(error)) => tracing::warn!(%error, "the idempotency store could not be looked through"),
+            _ => {}
+        }
+    }
+
+    /// Does all jobs, in as few transactions as they allow, and answers each.
+    fn process(&mut self, jobs: Vec<Box<dyn Job>>) {
+        self.shared.counters.operations(jobs.len());
+        // What need not wait for the disk does not: it goes first, in a transaction of its own.
+        let (durable, quick): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.durability() == Durability::Full);
+        let mut pending = VecDeque::from([(quick, false), (durable, false)]);
+        while let Some((mut jobs, savepoints)) = pending.pop_front() {
+            if jobs.is_empty() {
+                continue;
+            }
+            let attempt = self.attempt(&mut jobs, savepoints);
+            if !matches!(attempt, Attempt::Committed(_) | Attempt::Unavailable(_)) {
+                self.shared.counters.redone();
+            }
+            match attempt {
+                Attempt::Committed(failures) => self.answer(jobs, failures),
+                Attempt::NeedsSavepoints => pending.push_front((jobs, true)),
+                Attempt::BrokenBy(number, failure) => {
+                    self.connection = None;
+                    if jobs.len() == 1 {
+                        fail_all(jobs, || take(&failure));
+                        continue;
+                    }
+                    // The others at once; it alone, and last, so that it can break nobody's work but its own.
+                    let culprit = jobs.remove(number);
+                    pending.push_front((jobs, savepoints));
+                    pending.push_back((vec![culprit], true));
+                }
+                Attempt::Refused(error) => {
+                    if jobs.len() == 1 {
+                        fail_all(jobs, || Failure::Effect(error_of(&error)));
+                        continue;
+                    }
+                    let half = jobs.split_off(jobs.len() / 2);
+                    pending.push_front((half, savepoints));
+                    pending.push_front((jobs, savepoints));
+                }
+                Attempt::Unavailable(error) => {
+                    if !is_busy(&error) {
+                        self.connection = None;
+                    }
+                    tracing::warn!(%error, path = %self.shared.settings.path.display(), "the idempotency store cannot be written");
+                    fail_all(jobs, || Failure::Store(StoreError::Unavailable(error_of(&error))));
+                }
+            }
+        }
+    }
+
+    fn attempt(&mut self, jobs: &mut [Box<dyn Job>], savepoints: bool) -> Attempt {
+        let durability = jobs.iter().map(|job| job.durability()).max().unwrap_or(Durability::Normal);
+        let shared = self.shared.clone();
+        let connection = match self.connect(durability) {
+            Ok(connection) => connection,
+            Err(error) => return Attempt::Unavailable(error),
+        };
+        let attempt = attempt(connection, jobs, shared.moment(), &shared.touches, savepoints);
+        if matches!(attempt, Attempt::Committed(_)) {
+            self.shared.counters.commit(durability == Durability::Full);
+        }
+        attempt
+    }
+
+    /// The connection, set so that its next commit is as durable as that.
+    fn connect(&mut self, durability: Durability) -> Result<&mut SqliteConnection, Error> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                self.synchronous = Durability::Normal;
+                self.shared.settings.connect().map_err(|reason| match reason {
+                    Reason::Query(error) => error,
+                    other => Error::QueryBuilderError(Box::new(other)),
+                })?
+            }
+        };
+        let connection = self.connection.insert(connection);
+        if self.synchronous != durability {
+            // Between transactions: SQLite ignores it within one.
+            connection.batch_execute(match durability {
+                Durability::Normal => "PRAGMA synchronous = NORMAL",
+                Durability::Full => "PRAGMA synchronous = FULL",
+            })?;
+            self.synchronous = durability;
+        }
+        Ok(connection)
+    }
+
+    fn answer(&mut self, jobs: Vec<Box<dyn Job>>, failures: Vec<Option<Failure>>) {
+        for (job, failure) in jobs.into_iter().zip(failures) {
+            match failure {
+                None => self.backlog.extend(job.answer()),
+                Some(failure) => job.fail(failure),
+            }
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Also when it panicked: nobody is to wait for a thread that is no more.
+        self.shared.writes.close();
+        while self.shared.writes.pop().is_some() {}
+    }
+}
+
+fn fail_all(jobs: Vec<Box<dyn Job>>, failure: impl Fn() -> Failure) {
+    for job in jobs {
+        job.fail(failure());
+    }
+}
+
+fn error_of(error: &Error) -> Box<dyn std::error::Error + Send + Sync> {
+    error.to_string().into()
+}
+
+fn take(failure: &Failure) -> Failure {
+    match failure {
+        Failure::Store(StoreError::Corrupt(text)) => Failure::Store(StoreError::Corrupt(text.clone())),
+        Failure::Store(error) => Failure::Store(StoreError::unavailable(error.to_string())),
+        Failure::Effect(error) => Failure::Effect(error.to_string().into()),
+        Failure::Foreign => Failure::Foreign,
+    }
+}

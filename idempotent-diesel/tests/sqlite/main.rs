@@ -1,0 +1,4 @@
+//! `SqliteStore`, by its promises.
+
+mod contract;
+mod support;
