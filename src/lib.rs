@@ -4,8 +4,9 @@ mod agent_card;
 
 pub use idempotent_core::{
     Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MalformedMessageId, ManualClock, MessageId,
-    Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency, SystemClock, TTL_VARIABLE, ToScope,
-    card::{Card, CardMethod, RuntimeParams},
+    Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency, SystemClock, TTL_VARIABLE,
+    ToScope,
+    card::{self, Card, CardMethod, RuntimeParams},
     extension, json,
     rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},
     rpc_methods, store,

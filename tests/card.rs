@@ -5,8 +5,10 @@ mod fixture;
 
 use fixture::{BASE_CARD, BUILD_RS, Workspace};
 
-const SEND: &str = "#[idempotent::idempotent(method = \"message/send\")]\npub async fn send() -> u8 { 0 }\n";
-const STREAM: &str = "#[idempotent::idempotent(method = \"SendStreamingMessage\")]\npub async fn stream() -> u8 { 0 }\n";
+const SEND: &str =
+    "#[idempotent::idempotent(method = \"message/send\")]\npub async fn send() -> &'static str { \"\" }\n";
+const STREAM: &str =
+    "#[idempotent::idempotent(method = \"SendStreamingMessage\")]\npub async fn stream() -> &'static str { \"\" }\n";
 const PRINT: &str = r#"
 fn main() {
     let card = idempotent::agent_card!();
@@ -55,7 +57,7 @@ fn modules_are_followed_whatever_their_privacy_and_place() {
     let main = format!(
         "mod private {{ mod deep {{ {SEND} }} }}\n#[path = \"elsewhere/x.rs\"] mod x;\n#[cfg(feature = \"extra\")] mod extra;\n{PRINT}"
     );
-    let extra = "#[idempotent::idempotent(method = \"jobs/start\", extension = \"https://e.example/jobs/v1\", key = \"/id\")]\nasync fn start() -> u8 { 0 }\n";
+    let extra = "#[idempotent::idempotent(method = \"jobs/start\", extension = \"https://e.example/jobs/v1\", key = \"/id\")]\nasync fn start() -> &'static str { \"\" }\n";
     let agent = Workspace::new("modules").agent(&[
         ("src/main.rs", &main),
         ("src/elsewhere/x.rs", STREAM),
@@ -89,7 +91,7 @@ fn a_card_entry_without_a_handler_does_not_compile() {
 #[test]
 fn a_handler_that_the_card_lacks_does_not_compile() {
     let main = format!(
-        "macro_rules! handler {{ ($method:literal) => {{ #[idempotent::idempotent(method = $method)] pub async fn made() -> u8 {{ 0 }} }} }}\n\
+        "macro_rules! handler {{ ($method:literal) => {{ #[idempotent::idempotent(method = $method)] pub async fn made() -> &'static str {{ \"\" }} }} }}\n\
          handler!(\"SendMessage\");\n{PRINT}"
     );
     let agent = Workspace::new("unlisted").agent(&[("src/main.rs", &main)]);
@@ -177,7 +179,8 @@ fn a_library_in_another_package_adds_its_methods() {
 
 #[test]
 fn a_renamed_dependency_makes_the_same_card() {
-    let handler = "#[gate::idempotent(method = \"message/send\", crate = gate)]\nasync fn send() -> u8 { 0 }\n";
+    let handler =
+        "#[gate::idempotent(method = \"message/send\", crate = gate)]\nasync fn send() -> &'static str { \"\" }\n";
     let agent = Workspace::new("renamed")
         .agent(&[("src/main.rs", &format!("{handler}{}", PRINT.replace("idempotent::", "gate::")))]);
     agent.package("agent", "renamed", "", "gate", "");
@@ -187,15 +190,15 @@ fn a_renamed_dependency_makes_the_same_card() {
 #[test]
 fn check_clippy_doc_and_test_agree_with_build() {
     let lib = format!(
-        "//! ```\n//! #[idempotent::idempotent(method = \"message/send\")]\n//! async fn of_the_docs() -> u8 {{ 0 }}\n//! ```\n\
-         {SEND}\npub fn card() -> idempotent::Card {{ idempotent::agent_card!() }}\n\
-         #[cfg(test)] mod tests {{ {} #[test] fn one() {{ assert_eq!(super::card().methods().len(), 2); }} }}\n",
+        "//! ```\n//! #[idempotent::idempotent(method = \"message/send\")]\n//! async fn of_the_docs() -> &'static str {{ \"\" }}\n//! ```\n\
+         {SEND}\npub const CARD: idempotent::Card = idempotent::agent_card!();\n\
+         #[cfg(test)] mod tests {{ {} #[test] fn one() {{ assert_eq!(super::CARD.methods().len(), 2); }} }}\n",
         STREAM.replace("stream()", "of_tests()")
     );
-    let test = format!("{SEND}\n#[test] fn card() {{ assert_eq!(commands::card(), idempotent::agent_card!()); }}\n");
+    let test = format!("{SEND}\n#[test] fn card() {{ assert_eq!(commands::CARD, idempotent::agent_card!()); }}\n");
     let agent = Workspace::new("commands").agent(&[
         ("src/lib.rs", &lib),
-        ("src/main.rs", &format!("{STREAM}fn main() {{ let _ = (commands::card(), idempotent::agent_card!()); }}")),
+        ("src/main.rs", &format!("{STREAM}fn main() {{ let _ = (commands::CARD, idempotent::agent_card!()); }}")),
         ("tests/card.rs", &test),
     ]);
     for command in [&["check", "--all-targets"][..], &["clippy", "--", "-Dwarnings"], &["doc", "--no-deps"], &["test"]]

@@ -66,8 +66,8 @@ fn operation(
 ) -> TokenStream {
     let Declaration { method, key, extension, on_takeover } = &annotation.declaration;
     let place = names::generated(handler.signature.ident.span());
+    // The type is public whatever the function is: `agent_card!()` infers it, elsewhere in the crate or in the agent's.
     let name = names::operation(&handler.signature.ident);
-    let visibility = &handler.visibility;
     let cfg = &attributes.cfg;
     let extension = match extension {
         Some(uri) => quote!(#runtime::Some(#uri)),
@@ -81,7 +81,7 @@ fn operation(
     quote_spanned! {place=>
         #(#cfg)*
         #[doc(hidden)]
-        #visibility enum #name {}
+        pub enum #name {}
 
         #(#cfg)*
         impl #runtime::Operation for #name {

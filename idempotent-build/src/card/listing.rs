@@ -156,7 +156,7 @@ impl Listing {
         (!listed).then(|| {
             format!(
                 "the AgentCard lacks `{method}`: build.rs did not find this handler\n\
-                 help: it reads source text; name what a macro makes or an `include!` brings: \
+                 help: it reads source text, where what a macro makes is invisible; name it there: \
                  `agent_card(…).declare(\"{method}\")`\n\
                  help: a cfg that build.rs sets itself must be told: `agent_card(…).cfg(\"name\")`"
             )

@@ -1,7 +1,7 @@
 //! Reads a crate's source files the way rustc does: from its root, along every `mod`.
 //!
-//! `mod x;` is found at `x.rs` or `x/mod.rs`, or where `#[path]` says; what a `#[cfg(…)]` takes out is not there. Items that
-//! macros make are invisible to a reader of source text, and a file that does not parse is left to rustc, which reports it better.
+//! `mod x;` is found at `x.rs` or `x/mod.rs`, or where `#[path]` says; what a `#[cfg(…)]` takes out is not there; an
+//! `include!("x.rs")` of items is followed. Items that macros make are invisible to a reader of source text, and a file that does not parse is left to rustc, which reports it better.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, ExprLit, Item, ItemFn, ItemMod, ItemUse, Lit, Meta, UseTree};
+use syn::{Attribute, Expr, ExprLit, Item, ItemFn, ItemMacro, ItemMod, ItemUse, Lit, LitStr, Meta, UseTree};
 
 use super::cfg::CfgSet;
 
@@ -118,6 +118,10 @@ impl Walker<'_> {
                 if flat.is_file() { (flat, Some(name.to_owned())) } else { (dir.join(name).join("mod.rs"), None) }
             }
         };
+        self.another_file(file, relative);
+    }
+
+    fn another_file(&mut self, file: PathBuf, relative: Option<String>) {
         let Some(dir) = file.parent() else {
             return;
         };
@@ -188,6 +192,15 @@ impl<'ast> Visit<'ast> for Walker<'_> {
         visit::visit_item_fn(self, function);
     }
 
+    /// `include!("file.rs");` of items: its modules lie beside the file.
+    fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
+        let is_include = item.mac.path.segments.last().is_some_and(|last| last.ident == "include");
+        if let (true, Ok(path)) = (is_include, item.mac.parse_body::<LitStr>()) {
+            let dir = self.file.parent().unwrap_or(&self.file);
+            self.another_file(dir.join(path.value()), None);
+        }
+    }
+
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
         renames(&item.tree, &mut self.walked.attribute_names);
     }
@@ -198,6 +211,7 @@ fn attributes_of(item: &Item) -> Option<&[Attribute]> {
     Some(match item {
         Item::Const(item) => &item.attrs,
         Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
         Item::Static(item) => &item.attrs,
         Item::Trait(item) => &item.attrs,
         Item::Use(item) => &item.attrs,
@@ -347,6 +361,22 @@ mod tests {
         assert_eq!(walked.unparsed, [dir.path().join("src/broken.rs")]);
         assert_eq!(walked.files.len(), 2);
         assert_eq!(walked.into_annotated().len(), 1);
+    }
+
+    #[test]
+    fn included_items_are_read() {
+        let found = functions(&[
+            (
+                "src/lib.rs",
+                "mod a { mod b; } #[cfg(windows)] include!(\"windows.rs\"); include!(concat!(\"x\", \".rs\"));",
+            ),
+            ("src/a/b.rs", "std::include!(\"../shared/items.rs\");"),
+            ("src/shared/items.rs", &format!("mod beside; {}", handler("included"))),
+            ("src/shared/beside.rs", &handler("beside")),
+            ("src/windows.rs", &handler("gone")),
+            ("src/x.rs", &handler("computed")),
+        ]);
+        assert_eq!(found, ["beside", "included"]);
     }
 
     #[test]
