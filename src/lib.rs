@@ -3,9 +3,9 @@
 mod agent_card;
 
 pub use idempotent_core::{
-    Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MalformedMessageId, ManualClock, MessageId,
-    Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency, SystemClock, TTL_VARIABLE,
-    ToScope,
+    Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MAX_ENTRIES_VARIABLE, MalformedMessageId,
+    ManualClock, MessageId, Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency,
+    SystemClock, TTL_VARIABLE, ToScope,
     card::{self, Card, CardMethod, RuntimeParams},
     extension, json,
     rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},

@@ -52,7 +52,7 @@ pub struct PageRequest {
 impl Tasks {
     pub async fn open(store: SqliteStore) -> Result<Self, Box<dyn std::error::Error>> {
         use diesel::connection::SimpleConnection as _;
-        store.write(|connection| Ok(connection.batch_execute(TABLES)?)).await?;
+        store.write(|connection| connection.batch_execute(TABLES)).await??;
         Ok(Self { store })
     }
 
@@ -76,9 +76,9 @@ impl Tasks {
     pub async fn get(&self, owner: String, id: String) -> Result<a2a::Task, RpcError> {
         let found = self.store.read(move |connection| {
             let own = tasks::table.filter(tasks::id.eq(id)).filter(tasks::owner.eq(owner));
-            Ok(own.select(tasks::task).get_result::<String>(connection).optional()?)
+            own.select(tasks::task).get_result::<String>(connection).optional()
         });
-        match found.await.map_err(internal)? {
+        match found.await.map_err(internal)?.map_err(internal)? {
             Some(task) => read_task(&task),
             None => Err(RpcError::new(-32001, "Task not found")),
         }
@@ -91,9 +91,9 @@ impl Tasks {
             let own = tasks::table.filter(tasks::owner.eq(owner));
             let total_size = own.clone().count().get_result::<i64>(connection)?;
             let newest = own.order(tasks::id.desc()).limit(size).select(tasks::task);
-            Ok((newest.load::<String>(connection)?, total_size))
+            Ok::<_, diesel::result::Error>((newest.load::<String>(connection)?, total_size))
         });
-        let (rows, total_size) = page.await.map_err(internal)?;
+        let (rows, total_size) = page.await.map_err(internal)?.map_err(internal)?;
         let tasks = rows.iter().map(|task| read_task(task)).collect::<Result<_, _>>()?;
         Ok(Page { tasks, total_size })
     }
