@@ -5,10 +5,8 @@
 /// The build script makes it from a base card, which is an AgentCard without this extension, and the package's annotations:
 ///
 /// ```no_run
-/// // build.rs, with idempotent-build under [build-dependencies]
-/// fn main() {
-///     idempotent_build::agent_card("agent-card.base.json").emit();
-/// }
+/// // fn main() of build.rs, with idempotent-build under [build-dependencies]
+/// idempotent_build::agent_card("agent-card.base.json").emit();
 /// ```
 ///
 /// The router serves what the macro gives, with the run-time `ttl_seconds` and `max_cache_entries`:

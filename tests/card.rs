@@ -119,6 +119,37 @@ fn a_method_with_two_handlers_does_not_compile() {
 }
 
 #[test]
+fn a_handler_that_is_written_next_is_in_the_next_card() {
+    let agent = Workspace::new("next").agent(&[("src/main.rs", &format!("mod later;{PRINT}"))]);
+    let told = agent.refused(&["build"]);
+    assert!(told.contains("file not found for module `later`"), "{told}");
+    agent.file("agent/src/later.rs", SEND);
+    assert_eq!(methods(&agent.accepted(&["run"]).stdout), ["message/send"]);
+    // A file becomes a folder.
+    std::fs::remove_file(agent.path("agent/src/later.rs")).expect("a file");
+    agent.file("agent/src/later/mod.rs", "mod inner;").file("agent/src/later/inner.rs", STREAM);
+    assert_eq!(methods(&agent.accepted(&["run"]).stdout), ["message/stream"]);
+}
+
+#[test]
+fn generated_code_bears_the_strictest_lints_and_no_prelude() {
+    let strict = "#![no_implicit_prelude]\n#![deny(warnings, missing_docs, unreachable_pub, unused, clippy::all, clippy::pedantic, clippy::nursery)]\n#![allow(clippy::unused_async, unexpected_cfgs)]\n#![forbid(unsafe_code)]\n";
+    let lib = format!(
+        "//! Strict.\n{strict}mod core {{}}\n/// Handlers.\npub mod handlers {{ {} }}\n/// The card.\npub const CARD: ::idempotent::Card = ::idempotent::agent_card!();\n",
+        SEND.replace("#[idempotent::", "#[::idempotent::")
+            .replace("pub async", "/// Sends.\npub async")
+            .replace("{ \"\" }", "{ CARD }\nconst CARD: &str = \"\";")
+    );
+    let agent = Workspace::new("strict").agent(&[("src/lib.rs", &lib)]);
+    agent.accepted(&["clippy"]);
+    // There, rustc knows no `diagnostic` attributes: the words are plainer, and still words.
+    agent.file("agent/src/lib.rs", &lib.replace("pub mod handlers", "#[cfg(told)] pub mod handlers"));
+    agent.file("agent/build.rs", &BUILD_RS.replace(".emit()", ".cfg(\"told\").emit()"));
+    let told = agent.refused(&["check"]);
+    assert!(told.contains("the AgentCard lists a method that no `#[idempotent]` handler"), "{told}");
+}
+
+#[test]
 fn mistakes_in_the_base_card_are_told_with_their_file() {
     let agent = Workspace::new("base").agent(&[("src/main.rs", PRINT), ("base.json", "{\"name\": 1}")]);
     let told = agent.refused(&["check"]);

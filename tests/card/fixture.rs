@@ -65,14 +65,18 @@ impl Workspace {
     }
 
     pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
-        let path = self.dir.join(path);
+        let path = self.path(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
         fs::write(path, text).expect("a file");
         self
     }
 
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.dir.join(path)
+    }
+
     pub(crate) fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.dir.join(path)).expect("a file")
+        fs::read_to_string(self.path(path)).expect("a file")
     }
 
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Run {

@@ -21,8 +21,12 @@ const ATTRIBUTE: &str = "idempotent";
 pub(super) struct Walked {
     /// Every file that was read, the root first.
     pub(super) files: Vec<PathBuf>,
+    /// Files of modules that are not there, yet.
+    pub(super) missing: Vec<PathBuf>,
     /// Files that rustc will refuse.
     pub(super) unparsed: Vec<PathBuf>,
+    /// A module of the crate is `#![no_implicit_prelude]`.
+    pub(super) no_prelude: bool,
     candidates: Vec<Candidate>,
     attribute_names: BTreeSet<String>,
 }
@@ -83,10 +87,11 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     fn file(&mut self) {
-        let Ok(text) = std::fs::read_to_string(&self.file) else {
+        let file = self.file.clone();
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            self.walked.missing.push(file);
             return;
         };
-        let file = self.file.clone();
         if self.open.contains(&file) {
             return;
         }
@@ -97,12 +102,17 @@ impl Walker<'_> {
             self.walked.unparsed.push(file);
             return;
         };
-        if self.cfg.active(&parsed.attrs).is_none() {
+        let Some(attributes) = self.cfg.active(&parsed.attrs) else {
             return;
-        }
+        };
+        self.note_prelude(&attributes);
         self.open.push(file);
         self.visit_file(&parsed);
         self.open.pop();
+    }
+
+    fn note_prelude(&mut self, attributes: &[Meta]) {
+        self.walked.no_prelude |= attributes.iter().any(|meta| meta.path().is_ident("no_implicit_prelude"));
     }
 
     /// Reads the file of a `mod name;`, if it is where rustc looks for it.
@@ -115,7 +125,8 @@ impl Walker<'_> {
                     None => self.place.dir.clone(),
                 };
                 let flat = dir.join(format!("{name}.rs"));
-                if flat.is_file() { (flat, Some(name.to_owned())) } else { (dir.join(name).join("mod.rs"), None) }
+                let folder = dir.join(name).join("mod.rs");
+                if folder.is_file() && !flat.is_file() { (folder, None) } else { (flat, Some(name.to_owned())) }
             }
         };
         self.another_file(file, relative);
@@ -156,6 +167,7 @@ impl<'ast> Visit<'ast> for Walker<'_> {
         let Some(attributes) = self.cfg.active(&module.attrs) else {
             return;
         };
+        self.note_prelude(&attributes);
         let name = module.ident.unraw().to_string();
         let path = attributes.iter().find_map(path_of);
         let Some((_, items)) = &module.content else {
@@ -360,7 +372,17 @@ mod tests {
         ]);
         assert_eq!(walked.unparsed, [dir.path().join("src/broken.rs")]);
         assert_eq!(walked.files.len(), 2);
+        assert_eq!(walked.missing, [dir.path().join("src/missing.rs")]);
         assert_eq!(walked.into_annotated().len(), 1);
+    }
+
+    #[test]
+    fn a_module_without_prelude_is_noted() {
+        let no_prelude =
+            |text: &str| walk(&[("src/lib.rs", text), ("src/a.rs", "#![no_implicit_prelude]")]).1.no_prelude;
+        assert!(no_prelude("mod a;"));
+        assert!(no_prelude("#[no_implicit_prelude] mod b {}"));
+        assert!(!no_prelude("mod b {} #[cfg(windows)] mod a;"));
     }
 
     #[test]
