@@ -1,4 +1,14 @@
-//! Makes an A2A agent safe to retry.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Where to look
+//!
+//! - [`macro@idempotent`]: the annotation and its options.
+//! - [`JsonRpcRouter`], [`Params`], [`RpcError`], [`RpcStream`]: a handler's surroundings; [`IntoRpcResponse`] lists what it
+//!   may return.
+//! - [`Effects`], [`IdempotencyContext`], [`Dialect`]: what it may ask for.
+//! - [`Idempotency`] and [`Config`]: the engine and its settings.
+//! - [`agent_card!`] and [`Card`]: the AgentCard, made at build time by `idempotent_build`.
+//! - [`store::Store`]: the contract of a store of your own. [`json`]: the canonical form and the hash.
 
 mod agent_card;
 

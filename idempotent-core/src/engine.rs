@@ -27,22 +27,24 @@ use crate::{
 /// `C` is the connection type of its store, with which handlers write [`Effects`](crate::Effects). Clones share everything. Keep one in
 /// the router's state and let it supply the engine through [`FromRef`].
 ///
-/// ```no_run
-/// # async fn open() -> impl idempotent_core::store::Store<Connection = ()> { idempotent_core::testing::MemoryStore::default() }
+/// ```
 /// use axum::extract::FromRef;
-/// use idempotent_core::{Config, Idempotency};
+/// use idempotent_core::{Config, Idempotency, store::Store};
 ///
 /// #[derive(Clone)]
-/// struct App { idempotency: Idempotency<()> }
-///
-/// impl FromRef<App> for Idempotency<()> {
-///     fn from_ref(app: &App) -> Self { app.idempotency.clone() }
+/// struct App<C: 'static> {
+///     idempotency: Idempotency<C>,
 /// }
 ///
-/// # async fn f() -> Result<(), idempotent_core::ConfigError> {
-/// let store = open().await;
-/// let app = App { idempotency: Idempotency::new(store).config(Config::from_env()?) };
-/// # Ok(()) }
+/// impl<C> FromRef<App<C>> for Idempotency<C> {
+///     fn from_ref(app: &App<C>) -> Self {
+///         app.idempotency.clone()
+///     }
+/// }
+///
+/// fn app<S: Store>(store: S) -> Result<App<S::Connection>, idempotent_core::ConfigError> {
+///     Ok(App { idempotency: Idempotency::new(store).config(Config::from_env()?) })
+/// }
 /// ```
 pub struct Idempotency<C: 'static> {
     engine: Arc<Engine<C>>,

@@ -10,7 +10,6 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use http::{header, request::Parts};
 
@@ -27,7 +26,7 @@ use crate::{
     message_id::{Key, Scope, ToScope},
     metrics::Outcome,
     rpc::{
-        IntoRpcResponse, Reply, RpcError, RpcRejection,
+        IntoRpcResponse, Reply, RpcError, RpcRejection, body,
         call::{KeyRule, RpcCall},
         json_text::JsonText,
     },
@@ -69,7 +68,7 @@ where
         let idempotency = state.idempotency();
         let (mut parts, call) = match request.extensions().get::<Arc<RpcCall>>().cloned() {
             Some(call) => (request.into_parts().0, call),
-            None => read::<O, S, C>(request, state, &idempotency).await?,
+            None => read::<O, C>(request, &idempotency).await?,
         };
         let activation = Activation::of(&parts.headers);
         let early = |error: RpcError| {
@@ -93,21 +92,17 @@ where
 }
 
 /// Reads a request that no router has read before: the handler is mounted by itself, as in `post(send_message)`.
-async fn read<O: Operation, S: Send + Sync, C: 'static>(
+async fn read<O: Operation, C: 'static>(
     request: Request,
-    state: &S,
     idempotency: &Idempotency<C>,
 ) -> Result<(Parts, Arc<RpcCall>), Response> {
-    let (parts, body) = request.into_parts();
-    let request = Request::from_parts(parts.clone(), body);
-    let body = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
+    let (mut parts, body) = body::read(request).await?;
     let rule = |method: &str| (operation_of(method) == operation_of(O::METHOD)).then_some(KeyRule { pointer: O::KEY });
     let call = RpcCall::read(body, idempotency.settings().numbers, rule).map_err(|error| error.into_response())?;
     if call.keyed().is_none() {
         return Err(method_not_found(&call));
     }
     let call = Arc::new(call);
-    let mut parts = parts;
     parts.extensions.insert(Arc::clone(&call));
     Ok((parts, call))
 }

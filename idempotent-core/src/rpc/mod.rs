@@ -1,5 +1,6 @@
 //! JSON-RPC 2.0 over HTTP, as A2A uses it: requests, typed parameters and results, and the router of methods.
 
+pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod error;
 mod handler;

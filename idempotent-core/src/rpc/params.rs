@@ -1,11 +1,10 @@
 //! [`Params`]: a method's `params`, read into a type.
 
 use axum::extract::{FromRequest, Request};
-use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::{
-    RpcError, RpcRejection,
+    RpcError, RpcRejection, body,
     call::{self, RpcCall},
 };
 use crate::json::Numbers;
@@ -39,11 +38,11 @@ where
 {
     type Rejection = RpcRejection;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
         if let Some(call) = request.extensions().get::<std::sync::Arc<RpcCall>>().cloned() {
             return read(&call);
         }
-        let body = Bytes::from_request(request, state).await.map_err(RpcRejection::body)?;
+        let (_, body) = body::read(request).await.map_err(RpcRejection::body)?;
         let call = call::RpcCall::read(body, Numbers::default(), |_| None).map_err(RpcRejection::unreadable)?;
         read(&call)
     }

@@ -1,9 +1,6 @@
 //! Why a JSON-RPC extractor turned a request down.
 
-use axum::{
-    extract::rejection::BytesRejection,
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 
 use super::{RpcError, call::Unreadable, json_text::JsonText};
 
@@ -14,7 +11,7 @@ pub struct RpcRejection(Kind);
 #[derive(Debug)]
 enum Kind {
     /// The body could not be read: too large (HTTP 413), or the connection broke.
-    Body(BytesRejection),
+    Body(Response),
     Unreadable(Unreadable),
     Error {
         error: RpcError,
@@ -23,8 +20,8 @@ enum Kind {
 }
 
 impl RpcRejection {
-    pub(crate) fn body(rejection: BytesRejection) -> Self {
-        Self(Kind::Body(rejection))
+    pub(crate) fn body(response: Response) -> Self {
+        Self(Kind::Body(response))
     }
 
     pub(crate) fn unreadable(unreadable: Unreadable) -> Self {
@@ -39,7 +36,7 @@ impl RpcRejection {
 impl IntoResponse for RpcRejection {
     fn into_response(self) -> Response {
         match self.0 {
-            Kind::Body(rejection) => rejection.into_response(),
+            Kind::Body(response) => response,
             Kind::Unreadable(unreadable) => unreadable.into_response(),
             Kind::Error { error, id } => error.into_response(&id),
         }

@@ -8,12 +8,11 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use http::StatusCode;
 
 use super::{
-    RpcHandler,
+    RpcHandler, body,
     call::{KeyRule, RpcCall},
 };
 use crate::{
@@ -224,11 +223,9 @@ impl<S: Clone> Clone for Routes<S> {
 }
 
 async fn route<S: Clone + Send + Sync + 'static>(State(routes): State<Routes<S>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let head = parts.clone();
-    let body = match Bytes::from_request(Request::from_parts(parts, body), &()).await {
-        Ok(body) => body,
-        Err(rejection) => return rejection.into_response(),
+    let (parts, body) = match body::read(request).await {
+        Ok(read) => read,
+        Err(unread) => return unread,
     };
     let rule_of = |method: &str| routes.methods.get(method).and_then(|method| method.rule);
     let call = match RpcCall::read(body, routes.config.numbers, rule_of) {
@@ -241,12 +238,12 @@ async fn route<S: Clone + Send + Sync + 'static>(State(routes): State<Routes<S>>
     let is_keyed = method.rule.is_some();
     if !is_keyed {
         // An annotated handler does this by itself, since it may be mounted without this router.
-        if let Err(error) = call.check_version(&head) {
+        if let Err(error) = call.check_version(&parts) {
             return error.into_response(&call.id());
         }
     }
     let silent = call.is_notification() && !is_keyed;
-    let mut request = Request::from_parts(head, call.body().into());
+    let mut request = Request::from_parts(parts, call.body().into());
     request.extensions_mut().insert(call.dialect());
     request.extensions_mut().insert(Arc::new(call));
     let response = (method.answer)(request, routes.state).await;
