@@ -41,10 +41,7 @@ struct Case {
 }
 
 fn main() {
-    println!(
-        "{:<26} {:>10} {:>10} {:>10} {:>9} {:>9}   goal",
-        "body", "ours", "serde", "sha2", "vs serde", "vs sha2"
-    );
+    println!("{:<26} {:>10} {:>10} {:>10} {:>9} {:>9}   goal", "body", "ours", "serde", "sha2", "vs serde", "vs sha2");
     let mut worst: Option<(f64, &'static str)> = None;
     for case in cases() {
         let (goal, met) = measure(&case);
@@ -63,21 +60,12 @@ fn measure(case: &Case) -> (String, f64) {
     let body = case.body.as_bytes();
     assert_eq!(ours(body).is_some(), case.hashes, "{}", case.name);
     if case.hashes {
-        assert_eq!(
-            ours(body).map(|hash| *hash.as_bytes()),
-            Some(serde(body)),
-            "{}",
-            case.name
-        );
+        assert_eq!(ours(body).map(|hash| *hash.as_bytes()), Some(serde(body)), "{}", case.name);
     }
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let ours = time(|| black_box(ours(black_box(body))));
-        let serde = if case.hashes {
-            time(|| black_box(serde(black_box(body))))
-        } else {
-            f64::NAN
-        };
+        let serde = if case.hashes { time(|| black_box(serde(black_box(body)))) } else { f64::NAN };
         let sha2 = time(|| black_box(sha2(black_box(body))));
         rounds.push([ours, serde, sha2]);
     }
@@ -111,8 +99,7 @@ fn time<R>(mut run: impl FnMut() -> R) -> f64 {
             return elapsed.as_secs_f64() / f64::from(times);
         }
         // Short bodies are not measured with a clock between every two of them.
-        let batch =
-            (SLICE.as_secs_f64() / 10.0 / (elapsed.as_secs_f64() / f64::from(times))) as u32;
+        let batch = (SLICE.as_secs_f64() / 10.0 / (elapsed.as_secs_f64() / f64::from(times))) as u32;
         for _ in 0..batch {
             run();
         }
@@ -129,35 +116,23 @@ fn seconds(figure: f64) -> String {
 }
 
 fn times(figure: f64) -> String {
-    if figure.is_nan() {
-        "–".to_owned()
-    } else {
-        format!("{figure:.2} ×")
-    }
+    if figure.is_nan() { "–".to_owned() } else { format!("{figure:.2} ×") }
 }
 
 fn ours(body: &[u8]) -> Option<RequestHash> {
     Scanner::with(|scanner| {
         let document = scanner.scan(body, Numbers::Strict).ok()?;
         let envelope = document.envelope();
-        black_box((
-            envelope.id()?.span(),
-            envelope.method()?,
-            envelope.jsonrpc()?,
-        ));
+        black_box((envelope.id()?.span(), envelope.method()?, envelope.jsonrpc()?));
         let params = envelope.params()?;
-        document
-            .request_hash(params, params.pointer(MESSAGE_ID_POINTER))
-            .ok()
+        document.request_hash(params, params.pointer(MESSAGE_ID_POINTER)).ok()
     })
 }
 
 fn serde(body: &[u8]) -> [u8; 32] {
     let mut request: serde_json::Value = serde_json::from_slice(body).expect("the body is JSON");
     let params = request.get_mut("params").expect("it has params");
-    params
-        .get_mut("message")
-        .and_then(|message| message.as_object_mut()?.remove("messageId"));
+    params.get_mut("message").and_then(|message| message.as_object_mut()?.remove("messageId"));
     Sha256::digest(serde_jcs::to_vec(&params).expect("params have a canonical form")).into()
 }
 
@@ -167,39 +142,18 @@ fn sha2(body: &[u8]) -> [u8; 32] {
 
 fn cases() -> Vec<Case> {
     let mb = 1_000_000;
-    let faster = |name, body, goal| Case {
-        name,
-        body,
-        goal: Goal::Faster(goal),
-        hashes: true,
-    };
-    let attack = |name, body| Case {
-        name,
-        body,
-        goal: Goal::Within(1.3),
-        hashes: false,
-    };
+    let faster = |name, body, goal| Case { name, body, goal: Goal::Faster(goal), hashes: true };
+    let attack = |name, body| Case { name, body, goal: Goal::Within(1.3), hashes: false };
     vec![
         faster("0.5 KB request", request(&parts(mixed, 200)), 5.0),
         faster("10 KB, mixed", request(&parts(mixed, 9_750)), 5.0),
         faster("1 MB, mixed", request(&parts(mixed, mb)), 5.0),
         faster("1 MB, text", request(&parts(text, mb)), 3.5),
-        Case {
-            name: "10 MB, base64",
-            body: request(&file(10 * mb)),
-            goal: Goal::Within(1.3),
-            hashes: true,
-        },
+        Case { name: "10 MB, base64", body: request(&file(10 * mb)), goal: Goal::Within(1.3), hashes: true },
         attack("10 MB of [ and ]", request(&nested("[", "]", 10 * mb))),
         attack("10 MB of [, unclosed", request(&nested("[", "", 10 * mb))),
-        attack(
-            "10 MB of {\"a\": and }",
-            request(&nested("{\"a\":", "}", 10 * mb)),
-        ),
-        attack(
-            "10 MB of [{\"\": and }]",
-            request(&nested("[{\"\":", "}]", 10 * mb)),
-        ),
+        attack("10 MB of {\"a\": and }", request(&nested("{\"a\":", "}", 10 * mb))),
+        attack("10 MB of [{\"\": and }]", request(&nested("[{\"\":", "}]", 10 * mb))),
         attack("10 MB of [[],", request(&nested("[[],", "]", 10 * mb))),
     ]
 }
@@ -261,12 +215,7 @@ fn text(random: &mut Random) -> String {
             let _ = match random.below(8) {
                 0 => write!(text, "“{}”, ", random.words(length)),
                 1 => write!(text, r#"\"{}\" "#, random.words(length)),
-                2 => write!(
-                    text,
-                    "{} – naïve, {}. ",
-                    random.words(length),
-                    random.words(4)
-                ),
+                2 => write!(text, "{} – naïve, {}. ", random.words(length), random.words(4)),
                 _ => write!(text, "{}. ", random.words(length)),
             };
         }
@@ -279,12 +228,8 @@ fn text(random: &mut Random) -> String {
 fn file(size: usize) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut random = Random(7);
-    let bytes: String = (0..size)
-        .map(|_| char::from(ALPHABET[random.below(64) as usize]))
-        .collect();
-    format!(
-        r#"{{"kind":"file","file":{{"name":"scan.pdf","mimeType":"application/pdf","bytes":"{bytes}"}}}}"#
-    )
+    let bytes: String = (0..size).map(|_| char::from(ALPHABET[random.below(64) as usize])).collect();
+    format!(r#"{{"kind":"file","file":{{"name":"scan.pdf","mimeType":"application/pdf","bytes":"{bytes}"}}}}"#)
 }
 
 fn nested(open: &str, close: &str, size: usize) -> String {

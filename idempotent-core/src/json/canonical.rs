@@ -134,11 +134,7 @@ impl<S: Sink> Writer<'_, S> {
         if canonical {
             self.copy(start, end);
         } else {
-            self.rewritten_string(
-                start,
-                end,
-                &node.document.text[start as usize + 1..end as usize - 1],
-            );
+            self.rewritten_string(start, end, &node.document.text[start as usize + 1..end as usize - 1]);
         }
     }
 
@@ -166,10 +162,7 @@ impl<S: Sink> Writer<'_, S> {
 
 /// RFC 8785 section 3.2.2.2.
 fn has_short_escape(character: char) -> bool {
-    matches!(
-        character,
-        '"' | '\\' | '\u{8}' | '\u{c}' | '\n' | '\r' | '\t'
-    )
+    matches!(character, '"' | '\\' | '\u{8}' | '\u{c}' | '\n' | '\r' | '\t')
 }
 
 /// Characters that the body escapes, in their canonical form: written together, because some bodies escape all.
@@ -180,10 +173,7 @@ struct Unescaped {
 
 impl Default for Unescaped {
     fn default() -> Self {
-        Self {
-            bytes: [0; 96],
-            used: 0,
-        }
+        Self { bytes: [0; 96], used: 0 }
     }
 }
 

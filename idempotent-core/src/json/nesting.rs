@@ -27,10 +27,7 @@ struct Run {
 
 impl Default for Run {
     fn default() -> Self {
-        Self {
-            outermost: 1,
-            innermost: 0,
-        }
+        Self { outermost: 1, innermost: 0 }
     }
 }
 
@@ -54,11 +51,7 @@ impl Open {
     /// How many objects are open that are directly in each other, from the innermost container on.
     #[inline(always)]
     fn objects(self) -> usize {
-        if self.arrays() == 0 {
-            (self.objects.innermost + 1 - self.objects.outermost) as usize
-        } else {
-            0
-        }
+        if self.arrays() == 0 { (self.objects.innermost + 1 - self.objects.outermost) as usize } else { 0 }
     }
 
     /// Closes some of these.
@@ -132,28 +125,17 @@ pub(super) fn skip(bytes: &[u8], start: usize) -> Result<usize, SyntaxError> {
 /// How often `byte`, which stands at `at`, is repeated there; at most `limit` times.
 #[inline(always)]
 fn run(bytes: &[u8], at: usize, byte: u8, limit: usize) -> usize {
-    if limit > 1 && bytes.get(at + 1) == Some(&byte) {
-        long_run(bytes, at, byte, limit)
-    } else {
-        1
-    }
+    if limit > 1 && bytes.get(at + 1) == Some(&byte) { long_run(bytes, at, byte, limit) } else { 1 }
 }
 
 fn long_run(bytes: &[u8], at: usize, byte: u8, limit: usize) -> usize {
     let rest = &bytes[at..];
     let rest = &rest[..limit.min(rest.len())];
     let is_byte = |other: &u8| *other == byte;
-    let blocks = rest
-        .as_chunks::<32>()
-        .0
-        .iter()
-        .take_while(|block| block.iter().fold(true, |all, other| all & is_byte(other)));
+    let blocks =
+        rest.as_chunks::<32>().0.iter().take_while(|block| block.iter().fold(true, |all, other| all & is_byte(other)));
     let length = blocks.count() * 32;
-    length
-        + rest[length..]
-            .iter()
-            .take_while(|other| is_byte(other))
-            .count()
+    length + rest[length..].iter().take_while(|other| is_byte(other)).count()
 }
 
 #[inline(always)]

@@ -21,24 +21,14 @@ pub(super) struct Token {
 pub(super) fn scan(bytes: &[u8], start: usize) -> Result<Token, SyntaxError> {
     let end = skip_plain(bytes, start + 1);
     if bytes.get(end) == Some(&b'"') {
-        return Ok(Token {
-            end: end + 1,
-            canonical: true,
-            escaped: false,
-            lone_surrogate: None,
-        });
+        return Ok(Token { end: end + 1, canonical: true, escaped: false, lone_surrogate: None });
     }
     scan_escaped(bytes, end)
 }
 
 /// Goes on from the first byte of a string that is not plain.
 fn scan_escaped(bytes: &[u8], mut at: usize) -> Result<Token, SyntaxError> {
-    let mut token = Token {
-        end: 0,
-        canonical: true,
-        escaped: false,
-        lone_surrogate: None,
-    };
+    let mut token = Token { end: 0, canonical: true, escaped: false, lone_surrogate: None };
     loop {
         match bytes.get(at) {
             Some(b'"') => {
@@ -87,8 +77,7 @@ const SHORT_ESCAPES: [bool; 256] = {
 
 /// Reads the `\uXXXX` at `at`, with its other half if it has one; returns the offset after it.
 fn unicode_escape(bytes: &[u8], at: usize, token: &mut Token) -> Result<usize, SyntaxError> {
-    let unit = hex4(bytes, at + 2)
-        .ok_or_else(|| SyntaxError::new(at, SyntaxErrorReason::InvalidEscape))?;
+    let unit = hex4(bytes, at + 2).ok_or_else(|| SyntaxError::new(at, SyntaxErrorReason::InvalidEscape))?;
     match unit {
         HIGH_FIRST..=HIGH_LAST if low_half(bytes, at + 6).is_some() => {
             token.canonical = false;
@@ -129,8 +118,7 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     let value = |digit: usize| HEX[usize::from(digits[digit])];
     let (a, b, c, d) = (value(0), value(1), value(2), value(3));
     // An invalid digit is 0xFF: one look at the high nibbles tells all four.
-    ((a | b | c | d) & 0xF0 == 0)
-        .then_some(u16::from(a) << 12 | u16::from(b) << 8 | u16::from(c) << 4 | u16::from(d))
+    ((a | b | c | d) & 0xF0 == 0).then_some(u16::from(a) << 12 | u16::from(b) << 8 | u16::from(c) << 4 | u16::from(d))
 }
 
 const HEX: [u8; 256] = {
@@ -161,22 +149,12 @@ const NEAR: usize = 128;
 /// ... but a file may be one string of megabytes. The compiler makes vector instructions of the look at a block.
 fn skip_plain_far(bytes: &[u8], mut at: usize) -> usize {
     let blocks = bytes[at..].as_chunks::<64>().0.iter();
-    at += 64
-        * blocks
-            .take_while(|block| {
-                !block
-                    .iter()
-                    .fold(false, |any, &byte| any | is_special(byte))
-            })
-            .count();
+    at += 64 * blocks.take_while(|block| !block.iter().fold(false, |any, &byte| any | is_special(byte))).count();
     match position_by_words(&bytes[at..]) {
         Ok(length) => at + length,
         Err(length) => {
             at += length;
-            at + bytes[at..]
-                .iter()
-                .position(|&byte| is_special(byte))
-                .unwrap_or(bytes.len() - at)
+            at + bytes[at..].iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len() - at)
         }
     }
 }
@@ -229,10 +207,7 @@ pub(super) enum Piece {
 impl<'a> Pieces<'a> {
     /// `content` must be what [`scan`] accepted, without the quotes.
     pub(super) fn new(content: &'a str) -> Self {
-        Self {
-            content: content.as_bytes(),
-            at: 0,
-        }
+        Self { content: content.as_bytes(), at: 0 }
     }
 }
 
@@ -273,18 +248,12 @@ fn unescape_unicode(bytes: &[u8]) -> (Piece, usize) {
     let unit = hex4(bytes, 2).unwrap_or(HIGH_FIRST);
     let (code, length) = match unit {
         HIGH_FIRST..=HIGH_LAST => match low_half(bytes, 6) {
-            Some(low) => (
-                0x10000 + (u32::from(unit - HIGH_FIRST) << 10) + u32::from(low - LOW_FIRST),
-                12,
-            ),
+            Some(low) => (0x10000 + (u32::from(unit - HIGH_FIRST) << 10) + u32::from(low - LOW_FIRST), 12),
             None => (u32::from(unit), 6),
         },
         _ => (u32::from(unit), 6),
     };
-    (
-        Piece::Escaped(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)),
-        length,
-    )
+    (Piece::Escaped(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)), length)
 }
 
 /// Appends the decoded content of a string token.
