@@ -16,7 +16,7 @@ pub use idempotent_core::{
     Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MAX_ENTRIES_VARIABLE, MalformedMessageId,
     ManualClock, MessageId, Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency,
     SystemClock, TTL_VARIABLE, ToScope,
-    card::{Card, CardMethod, RuntimeParams},
+    card::{self, Card, CardMethod, RuntimeParams},
     extension, json,
     rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},
     rpc_methods, store,

@@ -5,8 +5,10 @@ mod fixture;
 
 use fixture::{BASE_CARD, BUILD_RS, Workspace};
 
-const SEND: &str = "#[idempotent::idempotent(method = \"message/send\")]\npub async fn send() {}\n";
-const STREAM: &str = "#[idempotent::idempotent(method = \"SendStreamingMessage\")]\npub async fn stream() {}\n";
+const SEND: &str =
+    "#[idempotent::idempotent(method = \"message/send\")]\npub async fn send() -> &'static str { \"\" }\n";
+const STREAM: &str =
+    "#[idempotent::idempotent(method = \"SendStreamingMessage\")]\npub async fn stream() -> &'static str { \"\" }\n";
 const PRINT: &str = r#"
 fn main() {
     let card = idempotent::agent_card!();
@@ -55,7 +57,7 @@ fn modules_are_followed_whatever_their_privacy_and_place() {
     let main = format!(
         "mod private {{ mod deep {{ {SEND} }} }}\n#[path = \"elsewhere/x.rs\"] mod x;\n#[cfg(feature = \"extra\")] mod extra;\n{PRINT}"
     );
-    let extra = "#[idempotent::idempotent(method = \"jobs/start\", extension = \"https://e.example/jobs/v1\", key = \"/id\")]\nasync fn start() {}\n";
+    let extra = "#[idempotent::idempotent(method = \"jobs/start\", extension = \"https://e.example/jobs/v1\", key = \"/id\")]\nasync fn start() -> &'static str { \"\" }\n";
     let agent = Workspace::new("modules").agent(&[
         ("src/main.rs", &main),
         ("src/elsewhere/x.rs", STREAM),
@@ -89,7 +91,7 @@ fn a_card_entry_without_a_handler_does_not_compile() {
 #[test]
 fn a_handler_that_the_card_lacks_does_not_compile() {
     let main = format!(
-        "macro_rules! handler {{ ($method:literal) => {{ #[idempotent::idempotent(method = $method)] pub async fn made() {{}} }} }}\n\
+        "macro_rules! handler {{ ($method:literal) => {{ #[idempotent::idempotent(method = $method)] pub async fn made() -> &'static str {{ \"\" }} }} }}\n\
          handler!(\"SendMessage\");\n{PRINT}"
     );
     let agent = Workspace::new("unlisted").agent(&[("src/main.rs", &main)]);
@@ -114,6 +116,37 @@ fn a_method_with_two_handlers_does_not_compile() {
     agent.file("agent/src/b.rs", &made);
     let told = agent.refused(&["check"]);
     assert!(told.contains("src/b.rs") && told.contains("src/main.rs"), "{told}");
+}
+
+#[test]
+fn a_handler_that_is_written_next_is_in_the_next_card() {
+    let agent = Workspace::new("next").agent(&[("src/main.rs", &format!("mod later;{PRINT}"))]);
+    let told = agent.refused(&["build"]);
+    assert!(told.contains("file not found for module `later`"), "{told}");
+    agent.file("agent/src/later.rs", SEND);
+    assert_eq!(methods(&agent.accepted(&["run"]).stdout), ["message/send"]);
+    // A file becomes a folder.
+    std::fs::remove_file(agent.path("agent/src/later.rs")).expect("a file");
+    agent.file("agent/src/later/mod.rs", "mod inner;").file("agent/src/later/inner.rs", STREAM);
+    assert_eq!(methods(&agent.accepted(&["run"]).stdout), ["message/stream"]);
+}
+
+#[test]
+fn generated_code_bears_the_strictest_lints_and_no_prelude() {
+    let strict = "#![no_implicit_prelude]\n#![deny(warnings, missing_docs, unreachable_pub, unused, clippy::all, clippy::pedantic, clippy::nursery)]\n#![allow(clippy::unused_async, unexpected_cfgs)]\n#![forbid(unsafe_code)]\n";
+    let lib = format!(
+        "//! Strict.\n{strict}mod core {{}}\n/// Handlers.\npub mod handlers {{ {} }}\n/// The card.\npub const CARD: ::idempotent::Card = ::idempotent::agent_card!();\n",
+        SEND.replace("#[idempotent::", "#[::idempotent::")
+            .replace("pub async", "/// Sends.\npub async")
+            .replace("{ \"\" }", "{ CARD }\nconst CARD: &str = \"\";")
+    );
+    let agent = Workspace::new("strict").agent(&[("src/lib.rs", &lib)]);
+    agent.accepted(&["clippy"]);
+    // There, rustc knows no `diagnostic` attributes: the words are plainer, and still words.
+    agent.file("agent/src/lib.rs", &lib.replace("pub mod handlers", "#[cfg(told)] pub mod handlers"));
+    agent.file("agent/build.rs", &BUILD_RS.replace(".emit()", ".cfg(\"told\").emit()"));
+    let told = agent.refused(&["check"]);
+    assert!(told.contains("the AgentCard lists a method that no `#[idempotent]` handler"), "{told}");
 }
 
 #[test]
@@ -145,7 +178,7 @@ fn without_a_build_script_handlers_compile_and_a_card_says_what_is_missing() {
 
 #[test]
 fn a_library_in_another_package_adds_its_methods() {
-    let main = format!("{SEND}{PRINT}").replace("let card", "let _ = skills::stream; let card");
+    let main = format!("{SEND}{PRINT}").replace("fn main", "use skills as _; fn main");
     let agent = Workspace::new("several").agent(&[("src/main.rs", &main)]);
     agent.package("agent", "several", "", "idempotent", "skills = { path = \"../skills\" }");
     agent
@@ -177,7 +210,8 @@ fn a_library_in_another_package_adds_its_methods() {
 
 #[test]
 fn a_renamed_dependency_makes_the_same_card() {
-    let handler = "#[gate::idempotent(method = \"message/send\", crate = gate)]\nasync fn send() {}\n";
+    let handler =
+        "#[gate::idempotent(method = \"message/send\", crate = gate)]\nasync fn send() -> &'static str { \"\" }\n";
     let agent = Workspace::new("renamed")
         .agent(&[("src/main.rs", &format!("{handler}{}", PRINT.replace("idempotent::", "gate::")))]);
     agent.package("agent", "renamed", "", "gate", "");
@@ -187,15 +221,15 @@ fn a_renamed_dependency_makes_the_same_card() {
 #[test]
 fn check_clippy_doc_and_test_agree_with_build() {
     let lib = format!(
-        "//! ```\n//! #[idempotent::idempotent(method = \"message/send\")]\n//! async fn of_the_docs() {{}}\n//! ```\n\
-         {SEND}\npub fn card() -> idempotent::Card {{ idempotent::agent_card!() }}\n\
-         #[cfg(test)] mod tests {{ {} #[test] fn one() {{ assert_eq!(super::card().methods().len(), 2); }} }}\n",
+        "//! ```\n//! #[idempotent::idempotent(method = \"message/send\")]\n//! async fn of_the_docs() -> &'static str {{ \"\" }}\n//! ```\n\
+         {SEND}\npub const CARD: idempotent::Card = idempotent::agent_card!();\n\
+         #[cfg(test)] mod tests {{ {} #[test] fn one() {{ assert_eq!(super::CARD.methods().len(), 2); }} }}\n",
         STREAM.replace("stream()", "of_tests()")
     );
-    let test = format!("{SEND}\n#[test] fn card() {{ assert_eq!(commands::card(), idempotent::agent_card!()); }}\n");
+    let test = format!("{SEND}\n#[test] fn card() {{ assert_eq!(commands::CARD, idempotent::agent_card!()); }}\n");
     let agent = Workspace::new("commands").agent(&[
         ("src/lib.rs", &lib),
-        ("src/main.rs", &format!("{STREAM}fn main() {{ let _ = (commands::card(), idempotent::agent_card!()); }}")),
+        ("src/main.rs", &format!("{STREAM}fn main() {{ let _ = (commands::CARD, idempotent::agent_card!()); }}")),
         ("tests/card.rs", &test),
     ]);
     for command in [&["check", "--all-targets"][..], &["clippy", "--", "-Dwarnings"], &["doc", "--no-deps"], &["test"]]

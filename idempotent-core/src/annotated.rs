@@ -10,8 +10,8 @@ pub struct MethodKey<const HASH: u64>;
 
 /// The method has a handler, and `Handler` is its operation type.
 #[diagnostic::on_unimplemented(
-    message = "the AgentCard lists a method that no `#[idempotent]` handler of this crate answers",
+    message = "the AgentCard lists a method that no `#[idempotent]` handler of this program answers",
     label = "no handler is annotated with this method",
-    note = "annotate a handler with it, or remove the method from the base card"
+    note = "a handler in another crate must be used here, and a cfg that build.rs sets itself must be told there"
 )]
 pub trait AnnotatedBy<Handler> {}

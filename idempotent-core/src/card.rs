@@ -78,10 +78,20 @@ impl Card {
 
     /// The card as the build wrote it, with the values of the base card or the defaults of the spec: the file for a
     /// registry or for signing.
-    ///
-    /// A signature of this text holds for the served card only while the agent runs with these values.
     pub const fn build_json(&self) -> &'static str {
         self.json
+    }
+
+    /// The values in [`build_json`](Self::build_json). A signature of that text holds for what an agent serves if it runs with
+    /// these.
+    pub fn build_params(&self) -> RuntimeParams {
+        let text = |place| self.json.get(span(place)).unwrap_or_default();
+        let number = |place| text(place).parse().unwrap_or_default();
+        RuntimeParams {
+            ttl_seconds: number(self.places.ttl_seconds),
+            max_cache_entries: number(self.places.max_cache_entries),
+            required: text(self.places.required) == "true",
+        }
     }
 
     /// The methods that the card was made from, sorted by name.
@@ -197,8 +207,8 @@ mod tests {
     fn run_time_values_replace_those_of_the_build_and_nothing_else() {
         let params = RuntimeParams { ttl_seconds: 3600, max_cache_entries: 100_000, required: false };
         assert_eq!(CARD.json(&params), r#"{"params": {"max": 100000, "z": 1.10, "ttl": 3600}, "required": false}"#);
-        let same = RuntimeParams { ttl_seconds: 22, max_cache_entries: 1, required: true };
-        assert_eq!(CARD.json(&same), CARD.build_json());
+        assert_eq!(CARD.build_params(), RuntimeParams { ttl_seconds: 22, max_cache_entries: 1, required: true });
+        assert_eq!(CARD.json(&CARD.build_params()), CARD.build_json());
     }
 
     #[test]

@@ -55,7 +55,8 @@ fn expand(facade: &Path, listing: &Listing, compiling: &Compiling) -> Result<Tok
     };
     if let Compiling::UnreadBinary(name) = compiling {
         return Err(format!(
-            "build.rs did not read the sources of `{name}`: name it there, `agent_card(…).bin(\"{name}\", \"path/of/its/main.rs\")`"
+            "build.rs has not read the sources of `{name}`: name it there, \
+             `agent_card(…).bin(\"{name}\", \"path/of/its/main.rs\")`; if it is new, touch build.rs"
         ));
     }
     let WrittenCard { path, places } = card;
@@ -103,25 +104,19 @@ fn proofs(facade: &Path, listing: &Listing, compiling: &Compiling) -> TokenStrea
     if *compiling == Compiling::Other {
         return TokenStream::new();
     }
+    let annotated = quote!(#facade::__private::AnnotatedBy);
     let proofs = listing.provable(compiling).into_iter().map(|one| {
-        let ListedMethod { method, place, .. } = one;
-        let hash = Literal::u64_suffixed(method_hash(method));
-        let method = braces_doubled(method);
-        let message = format!("the AgentCard lists `{method}`, but no handler of it is part of this program");
-        let label = format!("`{method}` has no handler");
-        let note = format!("build.rs found: {}", braces_doubled(place));
+        let hash = Literal::u64_suffixed(method_hash(&one.method));
+        let (bound, with_words) = if listing.no_prelude {
+            // A `diagnostic::` attribute would not compile there: the words of the bound itself have to do.
+            (annotated.clone(), TokenStream::new())
+        } else {
+            (quote!(Answered), answered(one, &annotated))
+        };
         quote! {
             const _: () = {
-                #[diagnostic::on_unimplemented(
-                    message = #message,
-                    label = #label,
-                    note = #note,
-                    note = "a handler in another crate must be used here, and a cfg that build.rs sets itself must be told there"
-                )]
-                trait Answered<Handler> {}
-                #[diagnostic::do_not_recommend]
-                impl<Method: #facade::__private::AnnotatedBy<Handler>, Handler> Answered<Handler> for Method {}
-                const fn by_exactly_one_handler<Method: Answered<TheOneHandler>, TheOneHandler>() {}
+                #with_words
+                const fn by_exactly_one_handler<Method: #bound<TheOneHandler>, TheOneHandler>() {}
                 by_exactly_one_handler::<#facade::__private::MethodKey<#hash>, _>()
             };
         }
@@ -129,6 +124,25 @@ fn proofs(facade: &Path, listing: &Listing, compiling: &Compiling) -> TokenStrea
     quote! {
         #[cfg(not(test))]
         const _: () = { #(#proofs)* };
+    }
+}
+
+/// A trait that says what is missing when the method has no handler.
+fn answered(listed: &ListedMethod, annotated: &TokenStream) -> TokenStream {
+    let method = braces_doubled(&listed.method);
+    let message = format!("the AgentCard lists `{method}`, but no handler of it is part of this program");
+    let label = format!("`{method}` has no handler");
+    let note = format!("build.rs found: {}", braces_doubled(&listed.place));
+    quote! {
+        #[diagnostic::on_unimplemented(
+            message = #message,
+            label = #label,
+            note = #note,
+            note = "a handler in another crate must be used here, and a cfg that build.rs sets itself must be told there"
+        )]
+        trait Answered<Handler> {}
+        #[diagnostic::do_not_recommend]
+        impl<Method: #annotated<Handler>, Handler> Answered<Handler> for Method {}
     }
 }
 

@@ -68,8 +68,8 @@ fn as_written(handler: &Handler, attributes: &Sorted<'_>) -> TokenStream {
 fn operation(annotation: &Annotation, handler: &Handler, attributes: &Sorted<'_>, runtime: &Ident) -> TokenStream {
     let Declaration { method, key, extension, on_takeover } = &annotation.declaration;
     let place = names::generated(handler.signature.ident.span());
+    // The type is public whatever the function is: `agent_card!()` infers it, elsewhere in the crate or in the agent's.
     let name = names::operation(&handler.signature.ident);
-    let visibility = &handler.visibility;
     let cfg = &attributes.cfg;
     let extension = match extension {
         Some(uri) => quote!(#runtime::Some(#uri)),
@@ -83,7 +83,7 @@ fn operation(annotation: &Annotation, handler: &Handler, attributes: &Sorted<'_>
     quote_spanned! {place=>
         #(#cfg)*
         #[doc(hidden)]
-        #visibility enum #name {}
+        pub enum #name {}
 
         #(#cfg)*
         impl #runtime::Operation for #name {

@@ -4,10 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The dependency on the facade, and on the build helper.
-pub(crate) const FACADE: &str = "tests/card/facade";
-pub(crate) const BUILD: &str = "idempotent-build";
-
 pub(crate) const BASE_CARD: &str = r#"{
   "name": "Travel agent", "description": "Books trips.", "version": "1.0.0",
   "supportedInterfaces": [{"url": "https://a.example/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
@@ -58,25 +54,29 @@ impl Workspace {
 
     /// A manifest: its folder and name, a line for [package], the facade's name there, further dependencies.
     pub(crate) fn package(&self, folder: &str, name: &str, package: &str, facade: &str, dependencies: &str) -> &Self {
-        let (root, build) = (root().join(FACADE), root().join(BUILD));
+        let (root, build) = (root(), root().join("idempotent-build"));
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{package}\n\n\
              [features]\nextra = []\n\n\
-             [dependencies]\n{facade} = {{ package = \"idempotent\", path = {root:?} }}\n{dependencies}\n\n\
+             [dependencies]\n{facade} = {{ package = \"idempotent\", path = {root:?}, default-features = false }}\n{dependencies}\n\n\
              [build-dependencies]\nidempotent-build = {{ path = {build:?} }}\n"
         );
         self.file(&format!("{folder}/Cargo.toml"), &manifest)
     }
 
     pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
-        let path = self.dir.join(path);
+        let path = self.path(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
         fs::write(path, text).expect("a file");
         self
     }
 
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.dir.join(path)
+    }
+
     pub(crate) fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.dir.join(path)).expect("a file")
+        fs::read_to_string(self.path(path)).expect("a file")
     }
 
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Run {

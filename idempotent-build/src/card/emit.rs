@@ -34,6 +34,9 @@ impl CardPlan {
                 return Err([base.err(), found.err()].into_iter().flatten().flatten().collect());
             }
         };
+        if self.also_write.contains(&self.base) {
+            return Err(vec![format!("{}: the card cannot be written over its own base card", self.base.display())]);
+        }
         let others = other_extensions(&found.listing);
         let merged = declaration::merge(&base, self.required, &others).map_err(|wrong| self.about_base(wrong))?;
 

@@ -26,6 +26,8 @@ pub struct Listing {
     pub binaries: Vec<String>,
     /// The card, if this is one; `None` for a fragment.
     pub card: Option<WrittenCard>,
+    /// Some module of the package has no prelude, where `diagnostic::` attributes are unknown.
+    pub no_prelude: bool,
     /// Every method, sorted by name.
     pub methods: Vec<ListedMethod>,
 }
@@ -80,7 +82,7 @@ pub enum Compiling {
 
 impl Listing {
     pub(super) fn new(lib: Option<String>, binaries: Vec<String>, methods: Vec<ListedMethod>) -> Self {
-        Self { format: FORMAT, lib, binaries, card: None, methods }
+        Self { format: FORMAT, lib, binaries, card: None, no_prelude: false, methods }
     }
 
     /// The listing of the package that is being compiled; `None` if its build script makes no card.
@@ -156,7 +158,7 @@ impl Listing {
         (!listed).then(|| {
             format!(
                 "the AgentCard lacks `{method}`: build.rs did not find this handler\n\
-                 help: it reads source text; name what a macro makes or an `include!` brings: \
+                 help: it reads source text, where what a macro makes is invisible; name it there: \
                  `agent_card(…).declare(\"{method}\")`\n\
                  help: a cfg that build.rs sets itself must be told: `agent_card(…).cfg(\"name\")`"
             )

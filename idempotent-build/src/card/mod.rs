@@ -12,7 +12,7 @@
 //! # How it finds the handlers
 //!
 //! It reads the library and the binaries of the package along their `mod`s, as rustc does, and decides every `cfg` by what
-//! Cargo tells a build script. It reads source text: what a macro makes, or an `include!` brings, is named with
+//! Cargo tells a build script. It reads source text: what a macro makes is named with
 //! [`declare`](AgentCard::declare). The compiler then proves the outcome, whatever the privacy of a module: an annotated handler that
 //! the card lacks does not compile, nor does a card entry without a handler, nor a method with two.
 //!

@@ -3,10 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use quote::quote;
+
 use super::cfg::CfgSet;
 use super::listing::{ListedMethod, Listing, Origin};
 use super::walk::Walked;
-use crate::syntax::{Annotation, canonical_method};
+use crate::syntax::Annotation;
+
+/// The folder in which Cargo finds binaries by itself.
+const BINARIES: &str = "src/bin";
 
 /// Which crates of the package to read, and what reading them cannot tell.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +74,7 @@ impl Package {
             Crate { origin: Origin::Lib, name: package.replace('-', "_"), root: "src/lib.rs".into() },
             binary(package, "src/main.rs"),
         ];
-        let entries = std::fs::read_dir(self.dir.join("src/bin")).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(self.dir.join(BINARIES)).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         for name in names {
@@ -107,13 +112,15 @@ impl Sources {
         for one in &crates {
             found.read_crate(one, package, &cfg);
         }
+        if self.crates.is_empty() && package.dir.join(BINARIES).is_dir() {
+            // A new binary there is one more crate to read.
+            found.files.push(BINARIES.into());
+        }
         for (method, extension) in &self.declared {
-            found.listing.methods.push(ListedMethod {
-                method: canonical_method(method).to_owned(),
-                extension: extension.clone(),
-                origin: Origin::Declared,
-                place: "declared in build.rs".to_owned(),
-            });
+            match declaration(method, extension.as_deref()) {
+                Ok(declared) => found.listing.methods.push(declared),
+                Err(error) => wrong.push(error),
+            }
         }
         found.read_fragments(package, &mut wrong);
         found.listing.methods.sort();
@@ -155,7 +162,9 @@ impl Found {
             _ => self.listing.lib = Some(one.name.clone()),
         }
         let walked = Walked::read(&package.dir.join(&one.root), cfg);
-        for file in walked.files.iter().map(|file| package.relative(file)) {
+        self.listing.no_prelude |= walked.no_prelude;
+        // Cargo looks for a file that is missing at every build, until it is there.
+        for file in walked.files.iter().chain(&walked.missing).map(|file| package.relative(file)) {
             if !self.files.contains(&file) {
                 self.files.push(file);
             }
@@ -210,6 +219,20 @@ impl Found {
             }
         }
     }
+}
+
+/// A method that build.rs declares, under the rules of the annotation.
+fn declaration(method: &str, extension: Option<&str>) -> Result<ListedMethod, String> {
+    let extension = extension.map(|uri| quote!(, extension = #uri));
+    let declaration = Annotation::parse(quote!(method = #method #extension))
+        .into_result()
+        .map_err(|error| format!("declared in build.rs: {error}"))?;
+    Ok(ListedMethod {
+        method: declaration.method,
+        extension: declaration.extension,
+        origin: Origin::Declared,
+        place: "declared in build.rs".to_owned(),
+    })
 }
 
 /// Tells every method that one program would answer twice. Two binaries are two programs.

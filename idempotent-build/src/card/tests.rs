@@ -64,6 +64,7 @@ fn library_and_binaries_make_one_card() {
             "rerun-if-changed=src/main.rs".to_owned(),
             "rerun-if-changed=src/bin/folder/main.rs".to_owned(),
             "rerun-if-changed=src/bin/other.rs".to_owned(),
+            "rerun-if-changed=src/bin".to_owned(),
             "rerun-if-changed=base.json".to_owned(),
             format!("rustc-env=IDEMPOTENT_CARD={}", small.dir.path().join("out/idempotent/listing.json").display()),
         ]
@@ -155,6 +156,29 @@ fn other_extensions_methods_are_listed_under_their_uri() {
         card["capabilities"]["extensions"][1]["params"]["idempotency"]["methods"],
         serde_json::json!(["jobs/abort", "jobs/start"])
     );
+}
+
+#[test]
+fn what_build_rs_declares_follows_the_rules_of_the_annotation() {
+    let small = package(&[("src/lib.rs", "")]);
+    let card = agent_card("base.json").declare("tasks/get").declare("jobs/start").declare_of("jobs", "jobs/stop");
+    let wrong = small.run(card).expect_err("three mistakes");
+    assert_eq!(wrong.len(), 3, "{wrong:?}");
+    assert!(wrong.iter().all(|line| line.starts_with("declared in build.rs: ")), "{wrong:?}");
+}
+
+#[test]
+fn the_base_card_is_not_written_over() {
+    let small = package(&[("src/lib.rs", SEND)]);
+    let wrong = small.run(agent_card("base.json").also_write("base.json")).expect_err("its own base");
+    assert_eq!(wrong, ["base.json: the card cannot be written over its own base card"]);
+}
+
+#[test]
+fn a_module_without_a_file_is_looked_for_at_every_build() {
+    let small = package(&[("src/lib.rs", "mod later;")]);
+    let directives = small.run(agent_card("base.json")).expect("a card");
+    assert!(directives.contains(&"rerun-if-changed=src/later.rs".to_owned()), "{directives:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reads a crate's source files the way rustc does: from its root, along every `mod`.
 //!
-//! `mod x;` is found at `x.rs` or `x/mod.rs`, or where `#[path]` says; what a `#[cfg(…)]` takes out is not there. Items that
-//! macros make are invisible to a reader of source text, and a file that does not parse is left to rustc, which reports it better.
+//! `mod x;` is found at `x.rs` or `x/mod.rs`, or where `#[path]` says; what a `#[cfg(…)]` takes out is not there; an
+//! `include!("x.rs")` of items is followed. Items that macros make are invisible to a reader of source text, and a file that does not parse is left to rustc, which reports it better.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, ExprLit, Item, ItemFn, ItemMod, ItemUse, Lit, Meta, UseTree};
+use syn::{Attribute, Expr, ExprLit, Item, ItemFn, ItemMacro, ItemMod, ItemUse, Lit, LitStr, Meta, UseTree};
 
 use super::cfg::CfgSet;
 
@@ -21,8 +21,12 @@ const ATTRIBUTE: &str = "idempotent";
 pub(super) struct Walked {
     /// Every file that was read, the root first.
     pub(super) files: Vec<PathBuf>,
+    /// Files of modules that are not there, yet.
+    pub(super) missing: Vec<PathBuf>,
     /// Files that rustc will refuse.
     pub(super) unparsed: Vec<PathBuf>,
+    /// A module of the crate is `#![no_implicit_prelude]`.
+    pub(super) no_prelude: bool,
     candidates: Vec<Candidate>,
     attribute_names: BTreeSet<String>,
 }
@@ -83,10 +87,11 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     fn file(&mut self) {
-        let Ok(text) = std::fs::read_to_string(&self.file) else {
+        let file = self.file.clone();
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            self.walked.missing.push(file);
             return;
         };
-        let file = self.file.clone();
         if self.open.contains(&file) {
             return;
         }
@@ -97,12 +102,17 @@ impl Walker<'_> {
             self.walked.unparsed.push(file);
             return;
         };
-        if self.cfg.active(&parsed.attrs).is_none() {
+        let Some(attributes) = self.cfg.active(&parsed.attrs) else {
             return;
-        }
+        };
+        self.note_prelude(&attributes);
         self.open.push(file);
         self.visit_file(&parsed);
         self.open.pop();
+    }
+
+    fn note_prelude(&mut self, attributes: &[Meta]) {
+        self.walked.no_prelude |= attributes.iter().any(|meta| meta.path().is_ident("no_implicit_prelude"));
     }
 
     /// Reads the file of a `mod name;`, if it is where rustc looks for it.
@@ -115,9 +125,14 @@ impl Walker<'_> {
                     None => self.place.dir.clone(),
                 };
                 let flat = dir.join(format!("{name}.rs"));
-                if flat.is_file() { (flat, Some(name.to_owned())) } else { (dir.join(name).join("mod.rs"), None) }
+                let folder = dir.join(name).join("mod.rs");
+                if folder.is_file() && !flat.is_file() { (folder, None) } else { (flat, Some(name.to_owned())) }
             }
         };
+        self.another_file(file, relative);
+    }
+
+    fn another_file(&mut self, file: PathBuf, relative: Option<String>) {
         let Some(dir) = file.parent() else {
             return;
         };
@@ -152,6 +167,7 @@ impl<'ast> Visit<'ast> for Walker<'_> {
         let Some(attributes) = self.cfg.active(&module.attrs) else {
             return;
         };
+        self.note_prelude(&attributes);
         let name = module.ident.unraw().to_string();
         let path = attributes.iter().find_map(path_of);
         let Some((_, items)) = &module.content else {
@@ -188,6 +204,15 @@ impl<'ast> Visit<'ast> for Walker<'_> {
         visit::visit_item_fn(self, function);
     }
 
+    /// `include!("file.rs");` of items: its modules lie beside the file.
+    fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
+        let is_include = item.mac.path.segments.last().is_some_and(|last| last.ident == "include");
+        if let (true, Ok(path)) = (is_include, item.mac.parse_body::<LitStr>()) {
+            let dir = self.file.parent().unwrap_or(&self.file);
+            self.another_file(dir.join(path.value()), None);
+        }
+    }
+
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
         renames(&item.tree, &mut self.walked.attribute_names);
     }
@@ -198,6 +223,7 @@ fn attributes_of(item: &Item) -> Option<&[Attribute]> {
     Some(match item {
         Item::Const(item) => &item.attrs,
         Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
         Item::Static(item) => &item.attrs,
         Item::Trait(item) => &item.attrs,
         Item::Use(item) => &item.attrs,
@@ -346,7 +372,33 @@ mod tests {
         ]);
         assert_eq!(walked.unparsed, [dir.path().join("src/broken.rs")]);
         assert_eq!(walked.files.len(), 2);
+        assert_eq!(walked.missing, [dir.path().join("src/missing.rs")]);
         assert_eq!(walked.into_annotated().len(), 1);
+    }
+
+    #[test]
+    fn a_module_without_prelude_is_noted() {
+        let no_prelude =
+            |text: &str| walk(&[("src/lib.rs", text), ("src/a.rs", "#![no_implicit_prelude]")]).1.no_prelude;
+        assert!(no_prelude("mod a;"));
+        assert!(no_prelude("#[no_implicit_prelude] mod b {}"));
+        assert!(!no_prelude("mod b {} #[cfg(windows)] mod a;"));
+    }
+
+    #[test]
+    fn included_items_are_read() {
+        let found = functions(&[
+            (
+                "src/lib.rs",
+                "mod a { mod b; } #[cfg(windows)] include!(\"windows.rs\"); include!(concat!(\"x\", \".rs\"));",
+            ),
+            ("src/a/b.rs", "std::include!(\"../shared/items.rs\");"),
+            ("src/shared/items.rs", &format!("mod beside; {}", handler("included"))),
+            ("src/shared/beside.rs", &handler("beside")),
+            ("src/windows.rs", &handler("gone")),
+            ("src/x.rs", &handler("computed")),
+        ]);
+        assert_eq!(found, ["beside", "included"]);
     }
 
     #[test]
