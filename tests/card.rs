@@ -193,7 +193,7 @@ fn a_library_in_another_package_adds_its_methods() {
     agent.file("skills/src/lib.rs", &SEND.replace("send()", "stream()"));
     let told = agent.refused(&["check"]);
     assert!(told.contains("`message/send` has 2 handlers"), "{told}");
-    assert!(told.contains("fn stream in src/lib.rs of crate `skills`"), "{told}");
+    assert!(told.contains("fn stream in src/lib.rs of `skills`"), "{told}");
 
     // A library that the program never uses is not part of it.
     agent.file("skills/src/lib.rs", STREAM).file("agent/src/main.rs", &format!("{SEND}{PRINT}"));

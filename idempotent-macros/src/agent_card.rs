@@ -53,10 +53,14 @@ fn expand(facade: &Path, listing: &Listing, compiling: &Compiling) -> Result<Tok
     let Some(card) = &listing.card else {
         return Err(FRAGMENT_ONLY.to_owned());
     };
-    if let Compiling::UnreadBinary(name) = compiling {
+    let unread = match compiling {
+        Compiling::UnreadBinary(name) => Some((format!("of `{name}`"), format!(".bin(\"{name}\", \"path/main.rs\")"))),
+        Compiling::UnreadLib => Some(("of this library".to_owned(), ".lib(\"path/lib.rs\")".to_owned())),
+        Compiling::Lib | Compiling::Binary(_) | Compiling::Test => None,
+    };
+    if let Some((what, call)) = unread {
         return Err(format!(
-            "build.rs has not read the sources of `{name}`: name it there, \
-             `agent_card(…).bin(\"{name}\", \"path/of/its/main.rs\")`; if it is new, touch build.rs"
+            "build.rs has not read the sources {what}: name it there, `agent_card(…){call}`; if it is new, touch build.rs"
         ));
     }
     let WrittenCard { path, places } = card;
@@ -101,7 +105,7 @@ fn places(facade: &Path, places: &Places) -> TokenStream {
 ///
 /// Tests are left alone: they see handlers of their own beside, or instead of, the agent's.
 fn proofs(facade: &Path, listing: &Listing, compiling: &Compiling) -> TokenStream {
-    if *compiling == Compiling::Other {
+    if *compiling == Compiling::Test {
         return TokenStream::new();
     }
     let annotated = quote!(#facade::__private::AnnotatedBy);
