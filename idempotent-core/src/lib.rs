@@ -6,6 +6,7 @@
 
 mod annotated;
 pub mod card;
+pub mod client;
 mod clock;
 mod config;
 mod context;

@@ -73,8 +73,10 @@ impl<S: Sink> Writer<'_, S> {
 
     /// Writes something that the body does not have.
     fn new_text(&mut self, text: &[u8]) {
-        self.flush();
-        self.sink.write(text);
+        if !text.is_empty() {
+            self.flush();
+            self.sink.write(text);
+        }
     }
 
     fn value(&mut self, node: Node<'_>, excluded: Option<&Excluded>) {
@@ -126,48 +128,90 @@ impl<S: Sink> Writer<'_, S> {
         self.mark(b']');
     }
 
+    #[inline]
     fn string(&mut self, node: Node<'_>) {
         let &Entry { start, end, canonical, .. } = node.entry();
         if canonical {
-            return self.copy(start, end);
+            self.copy(start, end);
+        } else {
+            self.rewritten_string(start, end, &node.document.text[start as usize + 1..end as usize - 1]);
         }
-        self.copy(start, start + 1);
-        let mut at = start + 1;
-        for piece in Pieces::new(&node.document.text[at as usize..end as usize - 1]) {
-            match piece {
-                Piece::Plain(text) => {
-                    self.copy(at, at + text.len() as u32);
-                    at += text.len() as u32;
-                }
-                Piece::Escaped { character, length } => {
-                    self.escaped(at, character, length);
-                    at += u32::from(length);
-                }
-            }
-        }
-        self.copy(end - 1, end);
     }
 
-    /// Writes a character that the body escapes, which stands at `at` in `length` bytes.
-    fn escaped(&mut self, at: u32, character: char, length: u8) {
-        let short = match character {
-            '"' | '\\' | '\u{8}' | '\u{c}' | '\n' | '\r' | '\t' if length == 2 => {
-                return self.copy(at, at + 2);
+    fn rewritten_string(&mut self, start: u32, end: u32, content: &str) {
+        self.copy(start, start + 1);
+        let mut unescaped = Unescaped::default();
+        for (piece, span) in Pieces::new(content) {
+            match piece {
+                Piece::Escaped(character) if !(span.len() == 2 && has_short_escape(character)) => {
+                    if unescaped.is_full() {
+                        self.new_text(unescaped.take());
+                    }
+                    unescaped.push(character);
+                }
+                _ => {
+                    self.new_text(unescaped.take());
+                    self.copy(start + 1 + span.start as u32, start + 1 + span.end as u32);
+                }
             }
-            '"' => b'"',
-            '\\' => b'\\',
-            '\u{8}' => b'b',
-            '\u{c}' => b'f',
-            '\n' => b'n',
-            '\r' => b'r',
-            '\t' => b't',
+        }
+        self.new_text(unescaped.take());
+        self.copy(end - 1, end);
+    }
+}
+
+/// RFC 8785 section 3.2.2.2.
+fn has_short_escape(character: char) -> bool {
+    matches!(character, '"' | '\\' | '\u{8}' | '\u{c}' | '\n' | '\r' | '\t')
+}
+
+/// Characters that the body escapes, in their canonical form: written together, because some bodies escape all.
+struct Unescaped {
+    bytes: [u8; 96],
+    used: usize,
+}
+
+impl Default for Unescaped {
+    fn default() -> Self {
+        Self { bytes: [0; 96], used: 0 }
+    }
+}
+
+impl Unescaped {
+    /// The canonical form of a control character, `\u001f`, is the longest.
+    fn is_full(&self) -> bool {
+        self.used + 6 > self.bytes.len()
+    }
+
+    fn take(&mut self) -> &[u8] {
+        let used = std::mem::take(&mut self.used);
+        &self.bytes[..used]
+    }
+
+    /// There must be room.
+    #[inline]
+    fn push(&mut self, character: char) {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let short = |letter| [b'\\', letter, 0, 0, 0, 0];
+        let (form, length) = match character {
+            '"' => (short(b'"'), 2),
+            '\\' => (short(b'\\'), 2),
+            '\u{8}' => (short(b'b'), 2),
+            '\u{c}' => (short(b'f'), 2),
+            '\n' => (short(b'n'), 2),
+            '\r' => (short(b'r'), 2),
+            '\t' => (short(b't'), 2),
             '\0'..='\u{1f}' => {
-                const HEX: &[u8; 16] = b"0123456789abcdef";
                 let code = character as usize;
-                return self.new_text(&[b'\\', b'u', b'0', b'0', HEX[code >> 4], HEX[code & 15]]);
+                ([b'\\', b'u', b'0', b'0', HEX[code >> 4], HEX[code & 15]], 6)
             }
-            _ => return self.new_text(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            _ => {
+                let mut utf8 = [0; 6];
+                let length = character.encode_utf8(&mut utf8).len();
+                (utf8, length)
+            }
         };
-        self.new_text(&[b'\\', short]);
+        self.bytes[self.used..self.used + 6].copy_from_slice(&form);
+        self.used += length;
     }
 }

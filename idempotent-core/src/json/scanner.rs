@@ -27,8 +27,8 @@ pub struct Scanner {
 
 impl Scanner {
     /// How much memory a scanner keeps between two uses of [`Scanner::with`], in bytes. Bodies up to about a megabyte
-    /// need less; one that needs more gives it back.
-    pub const RETAINED_BYTES: usize = 4 * 1024 * 1024;
+    /// need less; what needs more is given back.
+    pub const RETAINED_BYTES: usize = 8 * 1024 * 1024;
 
     /// A scanner without memory yet.
     pub fn new() -> Self {

@@ -1,5 +1,7 @@
 //! String tokens: where they end, whether they are canonical, and what they say.
 
+use std::ops::Range;
+
 use super::error::{SyntaxError, SyntaxErrorReason};
 
 /// A string token that follows the grammar.
@@ -35,23 +37,43 @@ fn scan_escaped(bytes: &[u8], mut at: usize) -> Result<Token, SyntaxError> {
             }
             Some(b'\\') => {
                 token.escaped = true;
-                match bytes.get(at + 1) {
-                    Some(b'n' | b'"' | b'\\' | b't' | b'r' | b'b' | b'f') => at += 2,
-                    Some(b'/') => {
-                        token.canonical = false;
-                        at += 2;
-                    }
-                    Some(b'u') => at = unicode_escape(bytes, at, &mut token)?,
-                    Some(_) => return Err(SyntaxError::new(at, SyntaxErrorReason::InvalidEscape)),
-                    None => return Err(SyntaxError::new(at + 1, SyntaxErrorReason::UnexpectedEnd)),
+                // Not a `match` over the letters: which one comes is hard to predict for a processor, and for most of them
+                // it makes no difference.
+                let Some(&letter) = bytes.get(at + 1) else {
+                    return Err(SyntaxError::new(at + 1, SyntaxErrorReason::UnexpectedEnd));
+                };
+                if SHORT_ESCAPES[usize::from(letter)] {
+                    at += 2;
+                } else if letter == b'u' {
+                    at = unicode_escape(bytes, at, &mut token)?;
+                } else if letter == b'/' {
+                    token.canonical = false;
+                    at += 2;
+                } else {
+                    return Err(SyntaxError::new(at, SyntaxErrorReason::InvalidEscape));
                 }
             }
             Some(_) => return Err(SyntaxError::new(at, SyntaxErrorReason::ControlCharacter)),
             None => return Err(SyntaxError::new(at, SyntaxErrorReason::UnexpectedEnd)),
         }
-        at = skip_plain(bytes, at);
+        // Escapes often follow each other: whole texts in `\u` escapes are how some clients send what is not ASCII.
+        if bytes.get(at) != Some(&b'\\') {
+            at = skip_plain(bytes, at);
+        }
     }
 }
+
+/// The letters of the escapes that are canonical.
+const SHORT_ESCAPES: [bool; 256] = {
+    let mut table = [false; 256];
+    let letters = b"\"\\bfnrt";
+    let mut index = 0;
+    while index < letters.len() {
+        table[letters[index] as usize] = true;
+        index += 1;
+    }
+    table
+};
 
 /// Reads the `\uXXXX` at `at`, with its other half if it has one; returns the offset after it.
 fn unicode_escape(bytes: &[u8], at: usize, token: &mut Token) -> Result<usize, SyntaxError> {
@@ -90,9 +112,11 @@ fn low_half(bytes: &[u8], at: usize) -> Option<u16> {
     (escape == b"\\u" && (LOW_FIRST..=LOW_LAST).contains(&unit)).then_some(unit)
 }
 
+#[inline]
 fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     let digits: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
-    let [a, b, c, d] = digits.map(|digit| HEX[digit as usize]);
+    let value = |digit: usize| HEX[usize::from(digits[digit])];
+    let (a, b, c, d) = (value(0), value(1), value(2), value(3));
     // An invalid digit is 0xFF: one look at the high nibbles tells all four.
     ((a | b | c | d) & 0xF0 == 0).then_some(u16::from(a) << 12 | u16::from(b) << 8 | u16::from(c) << 4 | u16::from(d))
 }
@@ -110,123 +134,134 @@ const HEX: [u8; 256] = {
 
 /// The offset of the first byte from `at` on that is a quote, a backslash or a control character; the end if none is.
 #[inline]
-pub(super) fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
-    // Most strings are short: look at eight bytes at a time as one word ...
-    for _ in 0..8 {
-        let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
-            return skip_plain_end(bytes, at);
-        };
+pub(super) fn skip_plain(bytes: &[u8], at: usize) -> usize {
+    // Most strings are short, or in long ones the next escape is near ...
+    let near = bytes.get(at..).unwrap_or_default();
+    match position_by_words(near.get(..NEAR).unwrap_or(near)) {
+        Ok(length) => at + length,
+        Err(length) => skip_plain_far(bytes, at + length),
+    }
+}
+
+/// How far a string is read word by word, in bytes.
+const NEAR: usize = 128;
+
+/// ... but a file may be one string of megabytes. The compiler makes vector instructions of the look at a block.
+fn skip_plain_far(bytes: &[u8], mut at: usize) -> usize {
+    let blocks = bytes[at..].as_chunks::<64>().0.iter();
+    at += 64 * blocks.take_while(|block| !block.iter().fold(false, |any, &byte| any | is_special(byte))).count();
+    match position_by_words(&bytes[at..]) {
+        Ok(length) => at + length,
+        Err(length) => {
+            at += length;
+            at + bytes[at..].iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len() - at)
+        }
+    }
+}
+
+/// The position of the first special byte in the full words of `bytes`, or how long these words are together.
+#[inline(always)]
+fn position_by_words(bytes: &[u8]) -> Result<usize, usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
-            return at + (special.trailing_zeros() / 8) as usize;
+            return Ok(8 * index + (special.trailing_zeros() / 8) as usize);
         }
-        at += 8;
     }
-    skip_plain_long(bytes, at)
+    Err(bytes.len() - rest.len())
 }
 
-/// ... and in long ones at blocks that the compiler turns into vector instructions.
-fn skip_plain_long(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<64>()) {
-        let special = block.iter().fold(false, |any, &byte| any | (byte < 0x20) | (byte == b'"') | (byte == b'\\'));
-        if special {
-            break;
-        }
-        at += 64;
-    }
-    while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let special = special_bytes(u64::from_le_bytes(*word));
-        if special != 0 {
-            return at + (special.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    skip_plain_end(bytes, at)
+#[inline(always)]
+fn is_special(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
-#[cold]
-fn skip_plain_end(bytes: &[u8], at: usize) -> usize {
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').unwrap_or(rest.len())
-}
-
-/// Marks (with its high bit) the lowest byte of a word that is a quote, a backslash or a control character.
+/// Marks (with its high bit) the lowest byte of a word that [is special](is_special).
 ///
 /// Bytes above the lowest one may be marked wrongly, by the borrow of the subtractions.
 #[inline(always)]
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    ((word.wrapping_sub(ONES * 0x20) & !word)
-        | (quote.wrapping_sub(ONES) & !quote)
-        | (backslash.wrapping_sub(ONES) & !backslash))
-        & HIGHS
+    // Exchanging 0x20 with 0x22 puts the quote next to the control characters: one comparison finds both.
+    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control_or_quote | backslash) & !word & HIGHS
 }
 
 /// The content of a string token, between its quotes, in pieces.
 pub(super) struct Pieces<'a> {
-    rest: &'a str,
+    content: &'a [u8],
+    at: usize,
 }
 
 /// A part of a string.
-pub(super) enum Piece<'a> {
+pub(super) enum Piece {
     /// Text that stands for itself.
-    Plain(&'a str),
-    /// A character that was escaped, U+FFFD for a lone surrogate, and the length of the escape sequence in bytes.
-    Escaped { character: char, length: u8 },
+    Plain,
+    /// A character that was escaped; U+FFFD for a lone surrogate.
+    Escaped(char),
 }
 
 impl<'a> Pieces<'a> {
     /// `content` must be what [`scan`] accepted, without the quotes.
     pub(super) fn new(content: &'a str) -> Self {
-        Self { rest: content }
+        Self { content: content.as_bytes(), at: 0 }
     }
 }
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl Iterator for Pieces<'_> {
+    /// A piece, and where it stands in the content.
+    type Item = (Piece, Range<usize>);
 
-    fn next(&mut self) -> Option<Piece<'a>> {
-        let bytes = self.rest.as_bytes();
-        if *bytes.first()? != b'\\' {
-            let (plain, rest) = self.rest.split_at(skip_plain(bytes, 0).max(1));
-            self.rest = rest;
-            return Some(Piece::Plain(plain));
-        }
-        let (character, length) = match bytes.get(1)? {
-            b'n' => ('\n', 2),
-            b't' => ('\t', 2),
-            b'r' => ('\r', 2),
-            b'b' => ('\u{8}', 2),
-            b'f' => ('\u{c}', 2),
-            b'u' => unescape_unicode(bytes),
-            &itself => (char::from(itself), 2),
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.at;
+        let rest = self.content.get(start..)?;
+        let (piece, length) = match rest {
+            [] => return None,
+            [b'\\', b'u', ..] => unescape_unicode(rest),
+            [b'\\', letter, ..] => (Piece::Escaped(unescape_short(*letter)), 2),
+            _ => (Piece::Plain, skip_plain(rest, 0).max(1)),
         };
-        self.rest = self.rest.get(usize::from(length)..).unwrap_or_default();
-        Some(Piece::Escaped { character, length })
+        self.at += length;
+        Some((piece, start..self.at))
     }
 }
 
-/// The character of the `\u` escape that `bytes` begin with, and the escape's length.
-fn unescape_unicode(bytes: &[u8]) -> (char, u8) {
-    let unit = hex4(bytes, 2).unwrap_or(HIGH_FIRST);
-    if let HIGH_FIRST..=HIGH_LAST = unit
-        && let Some(low) = low_half(bytes, 6)
-    {
-        let code = 0x10000 + (u32::from(unit - HIGH_FIRST) << 10) + u32::from(low - LOW_FIRST);
-        return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
+/// The character of a backslash and one more.
+fn unescape_short(letter: u8) -> char {
+    match letter {
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        itself => char::from(itself),
     }
-    (char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
+}
+
+/// The `\u` escape that `bytes` begin with, and its length.
+#[inline]
+fn unescape_unicode(bytes: &[u8]) -> (Piece, usize) {
+    let unit = hex4(bytes, 2).unwrap_or(HIGH_FIRST);
+    let (code, length) = match unit {
+        HIGH_FIRST..=HIGH_LAST => match low_half(bytes, 6) {
+            Some(low) => (0x10000 + (u32::from(unit - HIGH_FIRST) << 10) + u32::from(low - LOW_FIRST), 12),
+            None => (u32::from(unit), 6),
+        },
+        _ => (u32::from(unit), 6),
+    };
+    (Piece::Escaped(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)), length)
 }
 
 /// Appends the decoded content of a string token.
 pub(super) fn unescape_into(content: &str, out: &mut String) {
-    for piece in Pieces::new(content) {
+    for (piece, span) in Pieces::new(content) {
         match piece {
-            Piece::Plain(text) => out.push_str(text),
-            Piece::Escaped { character, .. } => out.push(character),
+            Piece::Plain => out.push_str(&content[span]),
+            Piece::Escaped(character) => out.push(character),
         }
     }
 }

@@ -11,12 +11,12 @@ use idempotent_core::{
 
 use super::headers;
 
-/// `body_kind` of [`StoredBody::Whole`].
-pub(crate) const WHOLE: i64 = 0;
+/// `body_kind` of [`StoredBody::Whole`]. No kind is 0, as which SQLite reads text that is no number.
+pub(crate) const WHOLE: i64 = 1;
 /// `body_kind` of [`StoredBody::Chunked`].
-pub(crate) const CHUNKED: i64 = 1;
+pub(crate) const CHUNKED: i64 = 2;
 /// `body_kind` of [`StoredBody::NotRetained`].
-pub(crate) const NOT_RETAINED: i64 = 2;
+pub(crate) const NOT_RETAINED: i64 = 3;
 
 /// A key in the form that its rows have.
 #[derive(Debug)]
@@ -171,15 +171,15 @@ impl ClaimRow {
 
 pub(crate) fn encode_on_takeover(on_takeover: OnTakeover) -> i64 {
     match on_takeover {
-        OnTakeover::Run => 0,
-        OnTakeover::Refuse => 1,
+        OnTakeover::Run => 1,
+        OnTakeover::Refuse => 2,
     }
 }
 
 fn decode_on_takeover(stored: i64) -> StoreResult<OnTakeover> {
     match stored {
-        0 => Ok(OnTakeover::Run),
-        1 => Ok(OnTakeover::Refuse),
+        1 => Ok(OnTakeover::Run),
+        2 => Ok(OnTakeover::Refuse),
         other => Err(corrupt_claim("on_takeover", &other)),
     }
 }
@@ -193,7 +193,7 @@ pub(crate) fn occupant(
     if let Some(entry) = live_entry(connection, key, moment)? {
         return Ok(Some(Occupant::Completed(entry)));
     }
-    match ClaimRow::load(connection, key).map_err(StoreError::unavailable)? {
+    match ClaimRow::load(connection, key).map_err(store_error)? {
         Some(claim) => claim.occupant(moment),
         None => Ok(None),
     }
@@ -205,9 +205,17 @@ pub(crate) fn live_entry(
     key: &RowKey<'_>,
     moment: &Moment,
 ) -> StoreResult<Option<Entry>> {
-    match EntryRow::load(connection, key).map_err(StoreError::unavailable)? {
+    match EntryRow::load(connection, key).map_err(store_error)? {
         Some(row) if !row.has_expired(moment)? => Ok(Some(row.decode()?)),
         _ => Ok(None),
+    }
+}
+
+/// What a failed query means: a row that is not of its table's shape is corrupt, all else is a database that does not answer.
+pub(crate) fn store_error(error: diesel::result::Error) -> StoreError {
+    match error {
+        diesel::result::Error::DeserializationError(error) => StoreError::Corrupt(format!("a row of an idempotency_ table: {error}")),
+        error => StoreError::unavailable(error),
     }
 }
 

@@ -57,3 +57,4 @@ diesel::table! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(idempotency_chunk, idempotency_garbage);
+diesel::allow_tables_to_appear_in_same_query!(idempotency_cache, idempotency_ledger);

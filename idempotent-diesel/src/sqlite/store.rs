@@ -30,7 +30,7 @@ use super::{
     },
     queue::Queue,
     readers::{self, ReadJob},
-    rows::{self, ClaimRow, Moment, RowKey},
+    rows::{self, ClaimRow, Moment, RowKey, store_error},
     schema::{idempotency_chunk, idempotency_garbage},
     stats::Counters,
     touches::Touches,
@@ -255,18 +255,12 @@ impl SqliteStore {
         &self.handle.shared
     }
 
-    fn on_writer<J: Job + 'static, T>(
-        &self,
-        (job, answer): (J, Answer<T>),
-    ) -> impl Future<Output = StoreResult<T>> + use<J, T> {
-        let queued = self.shared().writes.push(Box::new(job));
-        async move {
-            queued.map_err(|_| closed())?;
-            answer.await.map_err(|_| closed())?
-        }
+    async fn on_writer<J: Job + 'static, T>(&self, (job, answer): (J, Answer<T>)) -> StoreResult<T> {
+        self.shared().writes.push(Box::new(job)).map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
     }
 
-    fn on_reader<T, F>(&self, read: F) -> impl Future<Output = StoreResult<T>> + use<T, F>
+    async fn on_reader<T, F>(&self, read: F) -> StoreResult<T>
     where
         F: FnOnce(&mut SqliteConnection) -> StoreResult<T> + Send + 'static,
         T: Send + 'static,
@@ -277,18 +271,15 @@ impl SqliteStore {
                 let _ = sender.send(connection.map_err(StoreError::unavailable).and_then(read));
             }
         });
-        let queued = self.shared().reads.push(job);
-        async move {
-            queued.map_err(|_| closed())?;
-            answer.await.map_err(|_| closed())?
-        }
+        self.shared().reads.push(job).map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
     }
 
     /// Whether there is a claim under the key whose lease runs, and which one.
     async fn running(&self, key: &Key) -> StoreResult<Option<i64>> {
         let (key, shared) = (key.clone(), self.shared().clone());
         self.on_reader(move |connection| {
-            let claim = ClaimRow::load(connection, &RowKey::of(&key)).map_err(StoreError::unavailable)?;
+            let claim = ClaimRow::load(connection, &RowKey::of(&key)).map_err(store_error)?;
             let Some(claim) = claim else { return Ok(None) };
             let running = matches!(claim.occupant(&shared.moment())?, Some(Occupant::InFlight { .. }));
             Ok(running.then_some(claim.token))
@@ -355,7 +346,7 @@ impl Store for SqliteStore {
                 .filter(not(exists(discarded)))
                 .get_result(connection)
                 .optional()
-                .map_err(StoreError::unavailable)?;
+                .map_err(store_error)?;
             Ok(bytes.map(Bytes::from))
         }))
     }

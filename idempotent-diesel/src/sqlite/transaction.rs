@@ -16,6 +16,12 @@ use super::{
     touches::Touches,
 };
 
+/// Whether the connection may be used for another attempt.
+pub(crate) fn is_sound(connection: &mut SqliteConnection) -> bool {
+    let status = <Manager as TransactionManager<SqliteConnection>>::transaction_manager_status_mut(connection);
+    matches!(status.transaction_depth(), Ok(None))
+}
+
 /// How an attempt ended. All but [`Attempt::Committed`] left nothing behind.
 pub(crate) enum Attempt {
     /// Committed; for each job that failed alone, why.
@@ -51,11 +57,9 @@ pub(crate) fn attempt(
     let failures = match attempt {
         Ok(failures) => failures,
         Err(attempt) => {
-            // Whoever reads `BrokenBy` drops the connection; else there is a transaction to roll back.
-            if !matches!(attempt, Attempt::BrokenBy(..))
-                && let Err(error) = Manager::rollback_transaction(connection)
-            {
-                return Attempt::Unavailable(error);
+            if !matches!(attempt, Attempt::BrokenBy(..)) {
+                // SQLite may have rolled back already. A connection that it leaves in doubt is not used again.
+                let _ = Manager::rollback_transaction(connection);
             }
             return attempt;
         }

@@ -14,11 +14,11 @@ use idempotent_core::store::StoreError;
 use super::{
     Shared,
     connection::{Reason, is_busy},
-    jobs::{Durability, Failure, Job, SweepJob, TouchJob, has_work},
+    jobs::{Durability, Failure, Job, SweepJob, TouchJob, has_work, recount},
     migrations,
     queue::Popped,
     schema::idempotency_cache,
-    transaction::{Attempt, attempt},
+    transaction::{Attempt, attempt, is_sound},
 };
 
 /// A transaction takes no more jobs than this…
@@ -27,6 +27,8 @@ const MAX_JOBS: usize = 256;
 const MAX_BYTES: usize = 8 << 20;
 /// How often it looks for what has expired and writes down what was replayed.
 const TICK: Duration = Duration::from_secs(1);
+/// How often it makes sure that the ledger is right; rows that others delete are not told to it.
+const RECOUNT: Duration = Duration::from_secs(600);
 /// By how much every start of a writer moves the token counter forward. Claims are not synced to the disk, so a power cut
 /// may take the counter back by those since the last answer; this is more than can ever be open.
 const TOKEN_GAP: i64 = 1 << 20;
@@ -37,6 +39,7 @@ pub(crate) struct Writer {
     connection: Option<SqliteConnection>,
     synchronous: Durability,
     next_tick: Instant,
+    next_recount: Instant,
     /// Steps of sweeps, to be done when there is time: one with each batch.
     backlog: VecDeque<Box<dyn Job>>,
 }
@@ -61,6 +64,7 @@ impl Writer {
             connection: Some(connection),
             synchronous: Durability::Normal,
             next_tick: Instant::now() + TICK,
+            next_recount: Instant::now(),
             backlog: VecDeque::new(),
         }
     }
@@ -73,7 +77,7 @@ impl Writer {
                 false => Duration::ZERO,
             };
             let (mut jobs, mut bytes) = (0, 0);
-            let popped = self.shared.writes.pop_batch(patience, |job: &Box<dyn Job>| {
+            let popped = self.shared.writes.pop_batch(patience, |job| {
                 jobs += 1;
                 bytes += job.bytes();
                 jobs <= MAX_JOBS && bytes <= MAX_BYTES
@@ -89,7 +93,12 @@ impl Writer {
                 self.process(jobs);
             }
             if Instant::now() >= self.next_tick {
+                self.next_tick = Instant::now() + TICK;
                 self.tick();
+            }
+            if Instant::now() >= self.next_recount {
+                self.next_recount = Instant::now() + RECOUNT;
+                recount(&self.shared);
             }
         }
         while let Some(touches) = TouchJob::take(&self.shared.touches) {
@@ -98,7 +107,6 @@ impl Writer {
     }
 
     fn tick(&mut self) {
-        self.next_tick = Instant::now() + TICK;
         if let Some(touches) = TouchJob::take(&self.shared.touches) {
             self.process(vec![Box::new(touches)]);
         }
@@ -131,7 +139,6 @@ impl Writer {
                 Attempt::Committed(failures) => self.answer(jobs, failures),
                 Attempt::NeedsSavepoints => pending.push_front((jobs, true)),
                 Attempt::BrokenBy(number, failure) => {
-                    self.connection = None;
                     if jobs.len() == 1 {
                         fail_all(jobs, || take(&failure));
                         continue;
@@ -171,6 +178,8 @@ impl Writer {
         let attempt = attempt(connection, jobs, shared.moment(), &shared.touches, savepoints);
         if matches!(attempt, Attempt::Committed(_)) {
             self.shared.counters.commit(durability == Durability::Full);
+        } else if matches!(attempt, Attempt::BrokenBy(..)) || !is_sound(connection) {
+            self.connection = None;
         }
         attempt
     }

@@ -102,7 +102,7 @@ pub async fn effects_commit_with_the_answer_in_order<H: Harness>(harness: H) {
     }
     stored(store, answer).await;
     // It may have been called more than once, but always in order.
-    let order = order.lock().expect("no test panics here");
+    let order = order.lock().expect("no test panics here").clone();
     assert!(order.chunks(3).all(|run| run == ["task", "event", "task"]), "{order:?}");
     assert_eq!(harness.committed("task").await, 2);
     assert_eq!(harness.committed("event").await, 1);

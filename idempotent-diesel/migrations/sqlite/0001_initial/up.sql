@@ -9,7 +9,7 @@ CREATE TABLE idempotency_cache (
     inserted_at      INTEGER NOT NULL,            -- Unix epoch seconds
     last_used        INTEGER NOT NULL,            -- grows with every answer and replay
     claim_token      INTEGER NOT NULL,            -- the claim that it was stored under
-    body_kind        INTEGER NOT NULL,            -- 0: whole, 1: chunks and then response_body, 2: not retained
+    body_kind        INTEGER NOT NULL,            -- 1: whole, 2: chunks and then response_body, 3: not retained
     body_chunks      INTEGER NOT NULL,            -- how many rows of idempotency_chunk come before response_body
     body_bytes       INTEGER NOT NULL,            -- how large a body that was not retained had been
     response_body    BLOB    NOT NULL,            -- raw response bytes
@@ -27,7 +27,7 @@ CREATE TABLE idempotency_claim (
     nonce        BLOB    NOT NULL,
     request_hash TEXT    NOT NULL,
     method       TEXT    NOT NULL,
-    on_takeover  INTEGER NOT NULL,                -- 0: run, 1: refuse
+    on_takeover  INTEGER NOT NULL,                -- 1: run, 2: refuse
     claimed_at   INTEGER NOT NULL,                -- Unix epoch seconds
     lease_until  INTEGER NOT NULL,                -- Unix epoch milliseconds
     chunks       INTEGER NOT NULL,                -- how many rows of idempotency_chunk it has written

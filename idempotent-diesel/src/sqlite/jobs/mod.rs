@@ -5,6 +5,7 @@ mod claim;
 mod complete;
 mod effects;
 mod lease;
+mod ledger;
 mod sweep;
 
 use std::ops::Range;
@@ -19,9 +20,13 @@ pub(crate) use self::{
     complete::CompleteJob,
     effects::{CommitJob, WriteJob, Written},
     lease::{ReleaseJob, RenewJob},
+    ledger::recount,
     sweep::{SweepJob, TouchJob, has_work},
 };
-use super::{rows::Moment, touches::Touches};
+use super::{
+    rows::{Moment, store_error},
+    touches::Touches,
+};
 
 /// How sure a batch must be before anybody is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +103,7 @@ impl From<StoreError> for Failure {
 
 impl From<diesel::result::Error> for Failure {
     fn from(error: diesel::result::Error) -> Self {
-        Self::Store(StoreError::unavailable(error))
+        Self::Store(store_error(error))
     }
 }
 

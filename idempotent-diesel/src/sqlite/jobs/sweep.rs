@@ -4,11 +4,14 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryResult, RunQueryDsl, SqliteConnection,
     dsl::{exists, min, select},
 };
-use idempotent_core::{Key, store::Swept};
+use idempotent_core::{
+    Key,
+    store::{OnTakeover, Swept},
+};
 
 use super::{Answer, Batch, Failure, Job, Reply, Touches, lease::remove_claim};
 use crate::sqlite::{
-    rows::{CHUNKED, Moment, RowKey},
+    rows::{CHUNKED, Moment, RowKey, encode_on_takeover},
     schema::{idempotency_cache, idempotency_claim, idempotency_garbage, idempotency_ledger},
     statements::{DiscardChunks, EvictEntries, RemoveChunks, RemoveExpired, TouchEntry},
 };
@@ -46,8 +49,12 @@ fn garbage(connection: &mut SqliteConnection) -> QueryResult<Option<i64>> {
 fn abandoned(connection: &mut SqliteConnection, moment: &Moment) -> QueryResult<Vec<(String, String, i64)>> {
     use idempotency_claim::{claimed_at, lease_until, message_id, on_takeover, scope, table, token};
     let now = i64::try_from(moment.now_millis).unwrap_or(i64::MAX);
-    let refused = on_takeover.eq(1).and(lease_until.le(now)).and(claimed_at.lt(cutoff(moment)));
-    let lapsed = on_takeover.eq(0).and(lease_until.lt(cutoff(moment).saturating_mul(1000)));
+    let refused = on_takeover
+        .eq(encode_on_takeover(OnTakeover::Refuse))
+        .and(lease_until.le(now))
+        .and(claimed_at.lt(cutoff(moment)));
+    let lapsed =
+        on_takeover.eq(encode_on_takeover(OnTakeover::Run)).and(lease_until.lt(cutoff(moment).saturating_mul(1000)));
     table.select((scope, message_id, token)).filter(refused.or(lapsed)).limit(STEP).load(connection)
 }
 
