@@ -154,3 +154,118 @@ fn answered(listed: &ListedMethod, annotated: &TokenStream) -> TokenStream {
 fn braces_doubled(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path as File;
+
+    use idempotent_build::card::Origin;
+
+    use super::*;
+
+    fn listing() -> Listing {
+        let mut listing = Listing::new("travel", File::new("/travel"));
+        listing.lib = true;
+        listing.card = Some(WrittenCard {
+            path: "/out/agent-card.json".into(),
+            places: Places { required: 10..14, ttl_seconds: 20..25, max_cache_entries: 30..36 },
+        });
+        listing.methods.push(ListedMethod {
+            method: "jobs/{start}".to_owned(),
+            extension: Some("urn:jobs".to_owned()),
+            origin: Origin::Lib,
+            place: "fn start in src/jobs.rs".to_owned(),
+        });
+        listing
+    }
+
+    fn expansion(listing: &Listing, compiling: &Compiling) -> String {
+        let tokens = expand(&syn::parse_quote!(::idempotent), listing, compiling).expect("a card");
+        let file: syn::File = syn::parse_quote!(const CARD: Card = #tokens;);
+        prettyplease::unparse(&file)
+    }
+
+    #[test]
+    fn each_method_has_a_proof_with_its_own_words() {
+        assert_eq!(
+            expansion(&listing(), &Compiling::Lib),
+            r#"const CARD: Card = {
+    #[cfg(not(test))]
+    const _: () = {
+        const _: () = {
+            #[diagnostic::on_unimplemented(
+                message = "the AgentCard lists `jobs/{{start}}`, but no handler of it is part of this program",
+                label = "`jobs/{{start}}` has no handler",
+                note = "build.rs found: fn start in src/jobs.rs",
+                note = "a handler in another crate must be used here, and a cfg that build.rs sets itself must be told there"
+            )]
+            trait Answered<Handler> {}
+            #[diagnostic::do_not_recommend]
+            impl<
+                Method: ::idempotent::__private::AnnotatedBy<Handler>,
+                Handler,
+            > Answered<Handler> for Method {}
+            const fn by_exactly_one_handler<
+                Method: Answered<TheOneHandler>,
+                TheOneHandler,
+            >() {}
+            by_exactly_one_handler::<
+                ::idempotent::__private::MethodKey<HASH>,
+                _,
+            >()
+        };
+    };
+    const CARD: ::idempotent::__private::Card = ::idempotent::__private::Card::from_build(
+        ::core::include_str!("/out/agent-card.json"),
+        ::idempotent::__private::CardPlaces {
+            required: (10usize, 14usize),
+            ttl_seconds: (20usize, 25usize),
+            max_cache_entries: (30usize, 36usize),
+        },
+        &[
+            ::idempotent::__private::CardMethod {
+                method: "jobs/{start}",
+                extension: ::core::option::Option::Some("urn:jobs"),
+            },
+        ],
+    );
+    CARD
+};
+"#
+            .replace("HASH", &format!("{}u64", method_hash("jobs/{start}")))
+        );
+    }
+
+    #[test]
+    fn without_a_prelude_the_proof_has_no_words() {
+        let mut listing = listing();
+        listing.no_prelude = true;
+        let expansion = expansion(&listing, &Compiling::Lib);
+        assert!(!expansion.contains("diagnostic"), "{expansion}");
+        assert!(expansion.contains("by_exactly_one_handler::<"), "{expansion}");
+    }
+
+    #[test]
+    fn tests_are_left_alone() {
+        let expansion = expansion(&listing(), &Compiling::Test);
+        assert!(!expansion.contains("by_exactly_one_handler") && expansion.contains("jobs/{start}"), "{expansion}");
+    }
+
+    #[test]
+    fn what_was_not_read_is_told_with_the_call_that_reads_it() {
+        let facade = syn::parse_quote!(::idempotent);
+        let told = |compiling| expand(&facade, &listing(), &compiling).expect_err("not read");
+        assert!(told(Compiling::UnreadBinary("serve".to_owned())).contains(r#".bin("serve", "path/main.rs")"#));
+        assert!(told(Compiling::UnreadLib).contains(r#".lib("path/lib.rs")"#));
+        let mut fragment = listing();
+        fragment.card = None;
+        let told = expand(&facade, &fragment, &Compiling::Lib).expect_err("a fragment");
+        assert!(told.contains("emits a fragment"), "{told}");
+    }
+
+    #[test]
+    fn arguments_are_refused() {
+        let told = agent_card(quote!(::idempotent; "agent-card.json")).to_string();
+        assert!(told.contains("agent_card!() takes no arguments"), "{told}");
+    }
+}

@@ -90,7 +90,7 @@ pub enum Compiling {
 
 impl Listing {
     /// An empty listing of the package `package` in the folder `dir`.
-    pub(super) fn new(package: &str, dir: &Path) -> Self {
+    pub fn new(package: &str, dir: &Path) -> Self {
         Self {
             format: FORMAT,
             package: package.to_owned(),
