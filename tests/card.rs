@@ -206,6 +206,13 @@ fn a_library_in_another_package_adds_its_methods() {
     agent.package("skills", "skills", "", "idempotent", "");
     let told = agent.refused(&["check"]);
     assert!(told.contains("add `links = "), "{told}");
+
+    // Without a fragment, two handlers of one method are still one too many.
+    std::fs::remove_file(agent.path("skills/build.rs")).expect("a file");
+    agent.file("skills/src/lib.rs", SEND).file("agent/src/main.rs", &main);
+    let told = agent.refused(&["check"]);
+    assert!(told.contains("found in the `skills` crate") && told.contains("agent/src/main.rs"), "{told}");
+    assert!(told.contains("`by_exactly_one_handler`"), "{told}");
 }
 
 #[test]

@@ -121,10 +121,11 @@ impl Listing {
 
         let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some((known, at, listing)), Some(modified)) = (&*last, modified) {
-            if known == path && *at == modified {
-                return Ok(Arc::clone(listing));
-            }
+        if let (Some((known, at, listing)), Some(modified)) = (&*last, modified)
+            && known == path
+            && *at == modified
+        {
+            return Ok(Arc::clone(listing));
         }
         let listing = Arc::new(Self::read(path)?);
         *last = modified.map(|modified| (path.to_owned(), modified, Arc::clone(&listing)));
