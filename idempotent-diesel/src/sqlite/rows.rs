@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, Queryable, RunQueryDsl, SqliteConnection};
 use http::StatusCode;
 use idempotent_core::{
-    Key,
+    Key, RequestHash,
     store::{ClaimToken, Entry, Occupant, OnTakeover, Retention, StoreError, StoreResult, StoredBody, StoredResponse},
 };
 
@@ -169,6 +169,13 @@ impl ClaimRow {
     }
 }
 
+/// The hash in the form that its column has.
+pub(crate) fn hex(hash: &RequestHash) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    hash.as_bytes().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
 pub(crate) fn encode_on_takeover(on_takeover: OnTakeover) -> i64 {
     match on_takeover {
         OnTakeover::Run => 1,
@@ -214,7 +221,9 @@ pub(crate) fn live_entry(
 /// What a failed query means: a row that is not of its table's shape is corrupt, all else is a database that does not answer.
 pub(crate) fn store_error(error: diesel::result::Error) -> StoreError {
     match error {
-        diesel::result::Error::DeserializationError(error) => StoreError::Corrupt(format!("a row of an idempotency_ table: {error}")),
+        diesel::result::Error::DeserializationError(error) => {
+            StoreError::Corrupt(format!("a row of an idempotency_ table: {error}"))
+        }
         error => StoreError::unavailable(error),
     }
 }
