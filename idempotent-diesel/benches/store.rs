@@ -76,40 +76,63 @@ async fn main() {
     let ceiling = Ceiling::start(&directory.path().join("ceiling.db"));
 
     println!(
-        "{:>8} {:>14} {:>14} {:>7} {:>16} {:>16}",
-        "clients", "store req/s", "ceiling req/s", "ratio", "durable/request", "commits/request"
+        "{:>8} {:>14} {:>14} {:>7} {:>16} {:>16} {:>14} {:>14}",
+        "clients",
+        "store req/s",
+        "ceiling req/s",
+        "ratio",
+        "durable/request",
+        "commits/request",
+        "store CPU µs",
+        "ceiling CPU µs",
     );
     let clients = std::env::var("BENCH_CLIENTS").unwrap_or_else(|_| "1,16,64,256".into());
     for clients in clients.split(',').filter_map(|number| number.parse().ok()) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        let mut number = 0;
         let before = store.stats();
         for _ in 0..ROUNDS {
             theirs.push(round(clients, |_| ceiling.request()).await);
-            let done = round(clients, |_| request(&store)).await;
-            number += done.0;
-            ours.push(done);
+            ours.push(round(clients, |_| request(&store)).await);
         }
         let after = store.stats();
-        let (ours, theirs) = (median(ours), median(theirs));
+        let number = ours.iter().map(|round| round.requests).sum::<u64>() as f64;
+        let (our_cpu, their_cpu) = (median(&ours, Round::cpu_micros), median(&theirs, Round::cpu_micros));
+        let (ours, theirs) = (median(&ours, Round::rate), median(&theirs, Round::rate));
         println!(
-            "{clients:>8} {ours:>14.0} {theirs:>14.0} {:>7.2} {:>16.3} {:>16.3}",
+            "{clients:>8} {ours:>14.0} {theirs:>14.0} {:>7.2} {:>16.3} {:>16.3} {our_cpu:>14.0} {their_cpu:>14.0}",
             ours / theirs,
-            (after.durable_commits - before.durable_commits) as f64 / number as f64,
-            (after.commits - before.commits) as f64 / number as f64,
+            (after.durable_commits - before.durable_commits) as f64 / number,
+            (after.commits - before.commits) as f64 / number,
         );
     }
 }
 
-/// Number of requests and time taken.
-async fn round<F: Future<Output = ()> + Send + 'static>(
-    clients: usize,
-    request: impl Fn(usize) -> F,
-) -> (u64, Duration)
-where
-{
-    let started = Instant::now();
-    let mut number = 0;
+struct Round {
+    requests: u64,
+    took: Duration,
+    cpu: Duration,
+}
+
+impl Round {
+    fn rate(&self) -> f64 {
+        self.requests as f64 / self.took.as_secs_f64()
+    }
+
+    fn cpu_micros(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.requests as f64
+    }
+}
+
+/// CPU time of all threads so far, where the system tells it.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let ticks: u64 = stat.split(' ').skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+async fn round<F: Future<Output = ()> + Send + 'static>(clients: usize, request: impl Fn(usize) -> F) -> Round {
+    let (started, cpu) = (Instant::now(), cpu_time());
+    let mut requests = 0;
     // Clients in lock-step would flatter both; each goes on as soon as it is answered.
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let spawn = |client: usize| {
@@ -123,20 +146,20 @@ where
     let mut running = clients;
     while running > 0 {
         let client = receiver.recv().await.expect("a client is running");
-        number += 1;
+        requests += 1;
         running -= 1;
         if started.elapsed() < ROUND {
             spawn(client);
             running += 1;
         }
     }
-    (number, started.elapsed())
+    Round { requests, took: started.elapsed(), cpu: cpu_time() - cpu }
 }
 
-fn median(rounds: Vec<(u64, Duration)>) -> f64 {
-    let mut rates: Vec<f64> = rounds.into_iter().map(|(number, took)| number as f64 / took.as_secs_f64()).collect();
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
+fn median(rounds: &[Round], figure: impl Fn(&Round) -> f64) -> f64 {
+    let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
 
 fn request(store: &SqliteStore) -> impl Future<Output = ()> + Send + 'static {
