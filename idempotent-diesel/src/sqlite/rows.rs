@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, Queryable, RunQueryDsl, SqliteConnection};
 use http::StatusCode;
 use idempotent_core::{
-    Key,
+    Key, RequestHash,
     store::{ClaimToken, Entry, Occupant, OnTakeover, Retention, StoreError, StoreResult, StoredBody, StoredResponse},
 };
 
@@ -167,6 +167,13 @@ impl ClaimRow {
             on_takeover == OnTakeover::Refuse && !moment.retention.has_passed(claimed_at, moment.now_seconds());
         Ok(refused.then_some(Occupant::Abandoned { request_hash, operation }))
     }
+}
+
+/// The hash in the form that its column has.
+pub(crate) fn hex(hash: &RequestHash) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    hash.as_bytes().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 pub(crate) fn encode_on_takeover(on_takeover: OnTakeover) -> i64 {
