@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    assert_error, assert_executed,
+    assert_error, assert_executed, assert_replays,
     support::{Agent, Answer, URI, fresh_id, request, send},
 };
 
@@ -99,6 +99,29 @@ async fn other_methods_need_no_activation() {
 }
 
 #[tokio::test]
+async fn where_it_is_not_required_only_activated_requests_are_deduplicated() {
+    let agent = Agent::start(&["--required", "false"]);
+    let id = fresh_id();
+    for _ in 0..2 {
+        let answer = post(&agent, &[], &id).await;
+        assert_executed(&answer);
+        assert_no_echo(&answer);
+    }
+    assert_eq!(agent.executions().await, 2);
+
+    let first = post(&agent, &[("a2a-extensions", URI)], &id).await;
+    assert_executed(&first);
+    assert_eq!(first.header("a2a-extensions"), Some(URI));
+    assert_replays(&post(&agent, &[("a2a-extensions", URI)], &id).await, &first);
+    assert_eq!(agent.executions().await, 3);
+
+    let unkeyed = post(&agent, &[], &id).await;
+    assert_executed(&unkeyed);
+    assert_ne!(unkeyed.body, first.body);
+    assert_eq!(agent.executions().await, 4);
+}
+
+#[tokio::test]
 async fn where_it_is_not_required_a_request_without_activation_may_have_any_message_id() {
     let agent = Agent::start(&["--required", "false"]);
     for id in ["msg-1", "msg-1", ""] {
@@ -115,4 +138,17 @@ async fn where_it_is_not_required_a_request_without_activation_may_have_any_mess
     let panicking = send("x", "hello", json!({"panic": true}));
     assert_error(&agent.post(&[], panicking.to_string()).await, 500, -32603, "");
     assert_eq!(agent.executions().await, 4);
+}
+
+#[tokio::test]
+async fn a_handler_cannot_echo_the_extension_to_a_client_that_did_not_activate_it() {
+    let agent = Agent::start(&["--required", "false"]);
+    let demo = json!({"headers": [["a2a-extensions", format!("urn:x, {URI}")], ["idempotent-replayed", "true"]]});
+    let answer = agent.post(&[], send(&fresh_id(), "hello", demo).to_string()).await;
+    assert_executed(&answer);
+    assert_eq!(answer.header("a2a-extensions"), Some("urn:x"));
+
+    let stream = agent.post(&[], request("message/stream", &fresh_id(), "hello", json!({})).to_string()).await;
+    assert_eq!((stream.status.as_u16(), stream.header("content-type")), (200, Some("text/event-stream")));
+    assert_no_echo(&stream);
 }
