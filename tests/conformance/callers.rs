@@ -35,6 +35,16 @@ async fn one_message_id_of_two_callers_is_two_keys() {
 }
 
 #[tokio::test]
+async fn tokens_that_look_alike_are_different_callers() {
+    let agent = Agent::start(&[]);
+    let request = send(&fresh_id(), "hello", json!({}));
+    for token in ["alice", "Alice", "alice ;", "alice\u{a0}", "alïce", "al ice", "\"\"", "null", "anonymous"] {
+        assert_executed(&call_as(&agent, &format!("Bearer {token}"), &request).await);
+    }
+    assert_executed(&agent.call(&request).await);
+}
+
+#[tokio::test]
 async fn no_answer_waits_for_another_callers_execution() {
     let agent = Agent::start(&[]);
     let request = send(&fresh_id(), "slow", json!({"delay_ms": 1000}));
