@@ -20,12 +20,18 @@ fn a_bad_value_is_a_message_and_exit_code_2() {
         &["--replay-id", "mine"],
         &["--max-request-bytes", "1k"],
         &["--max-response-bytes", "-1"],
+        &["--listen", "nowhere"],
+        &["--listen", "127.0.0.1"],
+        &["--listen", ":3000"],
+        &["--listen", "127.0.0.1:70000"],
         &["--no-such-flag"],
         &["surplus"],
         &["--ttl-seconds"],
     ];
     for flags in bad {
-        let ended = run_to_its_end(&[&["--listen", "127.0.0.1:0"], *flags].concat(), &[]);
+        // Twice the same flag would be a mistake of its own.
+        let listen: &[&str] = if flags[0] == "--listen" { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let ended = run_to_its_end(&[listen, *flags].concat(), &[]);
         assert_eq!(ended.code, Some(2), "{flags:?}: {ended:?}");
         let named = flags[0].trim_start_matches("--").replace('-', "_");
         let message = ended.stderr.replace('-', "_");
