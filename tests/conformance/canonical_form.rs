@@ -101,6 +101,8 @@ async fn a_violation_outside_params_is_an_invalid_request() {
     let body = with(&id, "");
     for envelope in [
         body.replacen('{', r#"{"id":1,"#, 1),
+        body.replace(r#""id":1"#, r#""id":9007199254740993,"id":1"#),
+        body.replace(r#""id":1"#, r#""trace":9007199254740993,"id":1"#),
         body.replacen('{', r#"{"method":"message/send","#, 1),
         body.replacen('{', r#"{"params":{},"#, 1),
         body.replacen('{', r#"{"trace":"\ud800","#, 1),

@@ -19,7 +19,19 @@ fn with_id(request: &Value, id: &str) -> String {
     request.to_string().replacen(r#""id":1"#, &format!(r#""id":{id}"#), 1)
 }
 
-const IDS: [&str; 9] = ["1", "0", "-7", "null", r#""""#, r#""a-1""#, r#""\u0061\/é""#, "1.50", "1e2"];
+const IDS: [&str; 11] = [
+    "1",
+    "0",
+    "-7",
+    "null",
+    r#""""#,
+    r#""a-1""#,
+    r#""\u0061\/é""#,
+    "1.50",
+    "1e2",
+    "9007199254740993",
+    "123456789012345678901234567890",
+];
 
 #[tokio::test]
 async fn every_id_is_echoed_as_it_was_written() {
