@@ -14,9 +14,11 @@ const CORRUPT: &str = "IDEMPOTENCY_STORE_CORRUPT";
 const UNAVAILABLE: &str = "IDEMPOTENCY_STORE_UNAVAILABLE";
 
 /// Ways to ruin a row of `idempotency_cache`.
-const RUINS: [&str; 12] = [
+const RUINS: [&str; 15] = [
     "request_hash = 'no hash'",
     "request_hash = upper(request_hash)",
+    "request_hash = x'ff'",
+    "method = x'ff'",
     "response_status = 0",
     "response_status = 70000",
     "response_status = 'many'",
@@ -24,6 +26,7 @@ const RUINS: [&str; 12] = [
     "response_headers = x'ff'",
     "response_headers = '{\"x y\":[\"1\"]}'",
     "body_kind = 9",
+    "body_kind = 'whole'",
     "body_chunks = 3",
     "inserted_at = -1",
     "inserted_at = 'long ago'",
@@ -77,14 +80,22 @@ async fn a_corrupt_row_is_loud_after_a_restart() {
         let answer = agent.call(request).await;
         assert_eq!((*ruin, answer.status.as_u16(), answer.code().as_str()), (*ruin, 500, CORRUPT));
     }
-    assert_eq!(agent.executions().await, 13);
+    assert_eq!(agent.executions().await, 16);
     assert_replays(&agent.call(&whole).await, &first);
 }
 
 #[tokio::test]
 async fn a_corrupt_claim_is_not_taken_over() {
     let mut agent = Agent::start(&["--lease-ms", "60000"]);
-    for ruin in ["request_hash = 'no hash'", "lease_until = -1", "on_takeover = 7"] {
+    for ruin in [
+        "request_hash = 'no hash'",
+        "request_hash = x'ff'",
+        "method = x'ff'",
+        "lease_until = 'soon'",
+        "lease_until = -1",
+        "claimed_at = 'then'",
+        "on_takeover = 7",
+    ] {
         let id = fresh_id();
         let request = send(&id, "hello", json!({"delay_ms": 60_000}));
         let running = tokio::spawn(agent.request(&[("a2a-extensions", URI)], request.to_string()).send());

@@ -153,7 +153,11 @@ impl ClaimRow {
 
     /// What the claim is to those who meet it, `None` when they may take it over.
     pub(crate) fn occupant(&self, moment: &Moment) -> StoreResult<Option<Occupant>> {
-        let number = |column, value: i64| u64::try_from(value).map_err(|_| corrupt_claim(column, &value));
+        // SQLite reads text that is no number as 0, which must not pass for a lease that ended long ago.
+        let number = |column, value: i64| match u64::try_from(value) {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(corrupt_claim(column, &value)),
+        };
         let request_hash = self.request_hash.parse().map_err(|error| corrupt_claim("request_hash", &error))?;
         let operation = self.method.clone();
         let lease_until = number("lease_until", self.lease_until)?;
@@ -214,7 +218,9 @@ pub(crate) fn live_entry(
 /// What a failed query means: a row that is not of its table's shape is corrupt, all else is a database that does not answer.
 pub(crate) fn store_error(error: diesel::result::Error) -> StoreError {
     match error {
-        diesel::result::Error::DeserializationError(error) => StoreError::Corrupt(format!("a row of an idempotency_ table: {error}")),
+        diesel::result::Error::DeserializationError(error) => {
+            StoreError::Corrupt(format!("a row of an idempotency_ table: {error}"))
+        }
         error => StoreError::unavailable(error),
     }
 }
