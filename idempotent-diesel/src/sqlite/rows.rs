@@ -153,7 +153,11 @@ impl ClaimRow {
 
     /// What the claim is to those who meet it, `None` when they may take it over.
     pub(crate) fn occupant(&self, moment: &Moment) -> StoreResult<Option<Occupant>> {
-        let number = |column, value: i64| u64::try_from(value).map_err(|_| corrupt_claim(column, &value));
+        // SQLite reads text that is no number as 0, which must not pass for a lease that ended long ago.
+        let number = |column, value: i64| match u64::try_from(value) {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(corrupt_claim(column, &value)),
+        };
         let request_hash = self.request_hash.parse().map_err(|error| corrupt_claim("request_hash", &error))?;
         let operation = self.method.clone();
         let lease_until = number("lease_until", self.lease_until)?;
