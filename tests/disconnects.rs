@@ -3,6 +3,8 @@
 #[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
+#[path = "support/embedded.rs"]
+mod embedded;
 #[path = "support/inspection.rs"]
 mod inspection;
 #[path = "support/seed.rs"]
@@ -12,7 +14,8 @@ mod wire;
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use embedded::App;
+use futures_util::{FutureExt as _, future::join_all};
 use inspection::{Rows, claims, number, running, until};
 use seed::random;
 use serde_json::{Value, json};
@@ -94,6 +97,31 @@ async fn an_operation_whose_client_is_gone_completes_once_and_the_retry_replays(
         replay(&agent, request).await;
     }
     assert_eq!(agent.executions().await, 40);
+}
+
+#[tokio::test]
+async fn a_request_whose_future_is_dropped_at_any_moment_runs_once() {
+    let app = App::open().await;
+    for n in 0..60 {
+        let request = send(&fresh_id(), "dropped", json!({}));
+        let mut answered = None;
+        {
+            // First before its key was looked up, then later and later, and at last after it was answered.
+            let mut call = std::pin::pin!(app.call(&request));
+            for looks in 0..=n {
+                if answered.is_none() {
+                    answered = (&mut call).now_or_never();
+                }
+                if answered.is_none() && looks < n {
+                    tokio::time::sleep(Duration::from_micros(100 * looks)).await;
+                }
+            }
+        }
+        app.until_runs(n + 1).await;
+        let replay = app.call(&request).await;
+        assert!(answered.is_none_or(|answer| answer == replay));
+        assert_eq!(app.runs().await, n + 1);
+    }
 }
 
 /// Waits until an operation has been claimed.

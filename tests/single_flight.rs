@@ -3,20 +3,19 @@
 #[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
+#[path = "support/embedded.rs"]
+mod embedded;
 #[path = "support/inspection.rs"]
 mod inspection;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use axum::{Router, body::Body, extract::FromRef};
+use embedded::App;
 use futures_util::future::join_all;
-use http_body_util::BodyExt as _;
-use idempotent::{Effects, Idempotency, JsonRpcRouter, Params, RpcError, SqliteStore, idempotent, rpc_methods};
 use inspection::{claims, number, running, until};
-use serde_json::{Value, json};
+use serde_json::json;
 use support::{Agent, Answer, URI, fresh_id, send, stream};
 use tokio::time::{Instant, timeout};
-use tower::ServiceExt as _;
 
 /// Longer than any test: what takes so long still runs when others have been answered.
 const LONG: u64 = 120_000;
@@ -226,62 +225,15 @@ async fn a_waiter_in_another_process_soon_notices_completion() {
     assert!(lags[3] < Duration::from_millis(300), "{lags:?}");
 }
 
-#[derive(Clone)]
-struct App {
-    idempotency: Idempotency,
-}
-
-impl FromRef<App> for Idempotency {
-    fn from_ref(app: &App) -> Self {
-        app.idempotency.clone()
-    }
-}
-
-#[idempotent(method = "message/send")]
-async fn slow_send(
-    effects: Effects<diesel::SqliteConnection>,
-    Params(params): Params<Value>,
-) -> Result<Value, RpcError> {
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    effects.push(|connection| {
-        diesel::RunQueryDsl::execute(diesel::sql_query("INSERT INTO runs VALUES (1)"), connection)?;
-        Ok(())
-    });
-    Ok(params["message"]["messageId"].clone())
-}
-
 #[tokio::test]
 async fn a_storm_costs_as_few_writes_as_one_request() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let store = SqliteStore::open(folder.path().join("storm.db")).await.expect("the store opens");
-    let create = |connection: &mut diesel::SqliteConnection| {
-        diesel::connection::SimpleConnection::batch_execute(connection, "CREATE TABLE runs (one INTEGER)")
-    };
-    store.write(create).await.expect("the store works").expect("a table");
-    let app = App { idempotency: Idempotency::new(store.clone()) };
-    let router = JsonRpcRouter::new().methods(rpc_methods![slow_send]).with_state(app);
-
-    let one = writes_of(&store, &router, 1).await;
-    let thousand = writes_of(&store, &router, 1000).await;
-    assert_eq!((one, thousand), (2, 2), "one claim, one completion");
-}
-
-/// How many operations the store's writer has carried out for so many duplicates of a new key.
-async fn writes_of(store: &SqliteStore, router: &Router, duplicates: usize) -> u64 {
-    let before = store.stats().operations;
-    let body = Arc::new(send(&fresh_id(), "storm", json!({})).to_string());
-    let call = || {
-        let request =
-            axum::http::Request::post("/").header("a2a-extensions", URI).header("content-type", "application/json");
-        let request = request.body(Body::from(body.as_str().to_owned())).expect("a request");
-        let router = router.clone();
-        async move {
-            let response = router.oneshot(request).await.expect("infallible");
-            assert_eq!(response.status(), 200);
-            response.into_body().collect().await.expect("a body").to_bytes()
-        }
-    };
-    let answers = join_all((0..duplicates).map(|_| call())).await;
-    assert!(answers.iter().all(|answer| *answer == answers[0]));
-    store.stats().operations - before
+    let app = App::open().await;
+    for duplicates in [1, 1000] {
+        let before = app.store.stats().operations;
+        let request = send(&fresh_id(), "storm", json!({}));
+        let answers = join_all((0..duplicates).map(|_| app.call(&request))).await;
+        assert!(answers.iter().all(|answer| *answer == answers[0]));
+        assert_eq!(app.store.stats().operations - before, 2, "one claim, one completion");
+    }
+    assert_eq!(app.runs().await, 2);
 }

@@ -242,9 +242,10 @@ impl Answer {
         self.json()["error"]["data"]["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What two copies of one answer have in common: everything but `Date` and the mark of a replay.
+    /// What two copies of one answer have in common: everything but `Date`, what the connection needs, and the mark of a
+    /// replay.
     pub fn without_mark(&self) -> (StatusCode, Vec<(String, Vec<u8>)>, Bytes) {
-        let own = ["date", "idempotent-replayed"];
+        let own = ["date", "connection", "content-length", "transfer-encoding", "idempotent-replayed"];
         let headers = self.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
         let headers = headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect();
         (self.status, headers, self.body.clone())
