@@ -1,12 +1,14 @@
 //! What one request does at the gate, in the task of its connection.
 //!
-//! This future may be dropped at any await: it only looks, waits and answers. Whatever must go on is in `drive`.
+//! This future may be dropped at any await: it only looks, waits and answers. Whatever must go on is in `drive`; a request
+//! that is dropped before it has come so far is handed over then.
 
 use std::{sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use tokio::{
+    runtime::Handle,
     sync::oneshot,
     time::{Instant, timeout_at},
 };
@@ -44,10 +46,33 @@ enum Followed {
     Overtaken,
 }
 
+/// A request whose operation may not have begun yet.
+struct Unbegun<'a, C: 'static> {
+    engine: &'a Arc<Engine<C>>,
+    ask: &'a Ask,
+    work: Option<Work<C>>,
+}
+
+impl<C: 'static> Drop for Unbegun<'_, C> {
+    /// The client has gone while its request was looked up. It was received whole, so it runs, as it would a moment later.
+    fn drop(&mut self) {
+        if self.work.is_some() && !self.engine.is_draining() && Handle::try_current().is_ok() {
+            begin(self.engine, self.ask, &mut self.work);
+        }
+    }
+}
+
 /// Answers one request with a valid key.
 pub(crate) async fn serve<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: Work<C>) -> Served {
+    let mut unbegun = Unbegun { engine, ask, work: Some(work) };
+    let served = seek(engine, ask, &mut unbegun.work).await;
+    unbegun.work = None;
+    served
+}
+
+/// Finds the answer to a request, with its own work if that must be done.
+async fn seek<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: &mut Option<Work<C>>) -> Served {
     let mut deadline = Instant::now() + engine.config.wait;
-    let mut work = Some(work);
     let mut pause = FIRST_LOOK;
     loop {
         let seat = match engine.flights.join(&ask.key) {
@@ -55,7 +80,7 @@ pub(crate) async fn serve<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: 
             None => match look(engine, ask).await {
                 Look::Served(served) => return served,
                 Look::Vacant if engine.is_draining() => return refuse_unavailable(ask),
-                Look::Vacant | Look::Elsewhere if work.is_some() => begin(engine, ask, &mut work),
+                Look::Vacant | Look::Elsewhere if work.is_some() => begin(engine, ask, work),
                 // This request's execution is over, and what it was overtaken by is not settled yet.
                 Look::Vacant | Look::Elsewhere => {
                     if Instant::now() >= deadline {
