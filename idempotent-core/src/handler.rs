@@ -20,7 +20,7 @@ use crate::{
     error::{Refusal, shown},
     extension::{self, Activation, operation_of},
     gate::{
-        Answer, Ask, Caller, Ran, Work,
+        Answer, Ask, Caller, Extracting, Ran, Work,
         serve::{self, Served},
     },
     message_id::{Key, Scope, ToScope},
@@ -149,8 +149,10 @@ where
             parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(header::COOKIE);
         let caller = Caller { id: call.id(), dialect: call.dialect(), activation: Activation::of(&parts.headers) };
         let request = Request::from_parts(parts, Body::from(call.body()));
-        let execution = Execution { request: Some(request), state, reply: Reply::to(call.id()) };
-        let work = Work { run: Box::pin(async move { execute(execution).await }), context, effects };
+        let extracting = Extracting::default();
+        let execution =
+            Execution { request: Some(request), state, reply: Reply::to(call.id()), extracting: extracting.clone() };
+        let work = Work { run: Box::pin(async move { execute(execution).await }), context, effects, extracting };
         let request =
             Keyed { method: O::METHOD, on_takeover: O::ON_TAKEOVER, call: &call, caller, scope, has_credentials };
         pass(&idempotency, request, work).await
@@ -235,6 +237,7 @@ pub struct Execution<S> {
     request: Option<Request>,
     state: S,
     reply: Reply,
+    extracting: Extracting,
 }
 
 impl<S: Send + Sync + 'static> Execution<S> {
@@ -242,7 +245,9 @@ impl<S: Send + Sync + 'static> Execution<S> {
     #[doc(hidden)]
     pub async fn last<T: FromRequest<S, M>, M>(&mut self) -> Result<T, Answer> {
         let request = self.request.take().unwrap_or_default();
+        self.extracting.set(true);
         let extracted = T::from_request(request, &self.state).await;
+        self.extracting.set(false);
         extracted.map_err(|rejection| Answer(Ran::Refused(rejection.into_response())))
     }
 
