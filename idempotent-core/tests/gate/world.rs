@@ -14,10 +14,9 @@ use axum::{
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
-use http_body_util::BodyExt as _;
 use idempotent_core::{
     __private::{Call, Execution, OnTakeover, Operation, scope},
-    Clock, Config, Effects, Idempotency, IdempotencyContext, Key, RequestHash, Scope,
+    Clock, Config, Effects, Idempotency, IdempotencyContext, Key, Scope,
     extension::{A2A_EXTENSIONS, IDEMPOTENT_REPLAYED, URI},
     rpc::{JsonRpcRouter, Params, RpcError, RpcMethod, RpcStream},
     store::{Occupant, Store as _},
@@ -334,7 +333,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let store = MemoryStore::new(TokioClock(Instant::now()));
+        Self::on(MemoryStore::new(TokioClock(Instant::now())))
+    }
+
+    pub(crate) fn on(store: MemoryStore) -> Self {
         Self { store, log: Arc::default(), processes: Mutex::new(0) }
     }
 
@@ -463,12 +465,6 @@ impl Ask {
         Key { scope, message_id: self.message_id.parse().expect("a UUID") }
     }
 
-    pub(crate) fn hash(&self) -> RequestHash {
-        let mut params = self.params.clone();
-        params["message"].as_object_mut().expect("an object").remove("messageId");
-        RequestHash::of(&params).expect("I-JSON")
-    }
-
     fn request(&self) -> Request {
         let body = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": self.method, "params": self.params});
         let mut request = Request::post("/").body(Body::from(body.to_string())).expect("a request");
@@ -529,14 +525,15 @@ impl Answer {
     pub(crate) fn assert_replays(&self, first: &Self) {
         assert!(self.is_replay(), "{self:?}");
         assert_eq!((self.status, &self.body, self.whole), (first.status, &first.body, first.whole));
-        let mut headers = self.headers.clone();
-        headers.remove(IDEMPOTENT_REPLAYED);
-        let mut of_first = first.headers.clone();
-        of_first.remove(IDEMPOTENT_REPLAYED);
-        assert_eq!(headers, of_first);
+        assert_eq!(self.stored_headers(), first.stored_headers());
     }
-}
 
-pub(crate) async fn collect(body: Body) -> Result<Bytes, axum::Error> {
-    body.collect().await.map(|body| body.to_bytes())
+    /// Without what says that this is a replay, and without the server's own.
+    fn stored_headers(&self) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        for own in [IDEMPOTENT_REPLAYED, header::CONTENT_LENGTH] {
+            headers.remove(own);
+        }
+        headers
+    }
 }
