@@ -220,13 +220,13 @@ impl<C: 'static> Execution<'_, C> {
 
     fn completion(&self, head: &Head, body: StoredBody, effects: Vec<Effect<C>>) -> Writing<C> {
         match &self.under {
-            Some(under) => Writing::Keyed(Completion {
+            Some(under) => Writing::Keyed(Box::new(Completion {
                 claim: under.claim.clone(),
                 request_hash: under.ask.request_hash,
                 operation: under.ask.operation.into(),
                 response: StoredResponse { status: head.status, headers: head.headers.clone(), body },
                 effects,
-            }),
+            })),
             None => Writing::Unkeyed(effects),
         }
     }
@@ -234,7 +234,7 @@ impl<C: 'static> Execution<'_, C> {
     async fn write(&self, writing: Writing<C>) -> Written {
         let store = &self.engine.store;
         match writing {
-            Writing::Keyed(completion) => match patiently(store.complete(completion)).await {
+            Writing::Keyed(completion) => match patiently(store.complete(*completion)).await {
                 Ok(CompleteOutcome::Stored) => Written::Stored,
                 Ok(CompleteOutcome::Superseded) => Written::Superseded,
                 Ok(CompleteOutcome::EffectFailed(error)) => Written::EffectFailed(error),
@@ -389,7 +389,7 @@ impl<C: 'static> Execution<'_, C> {
 
 /// What is written when an operation has answered.
 enum Writing<C> {
-    Keyed(Completion<C>),
+    Keyed(Box<Completion<C>>),
     Unkeyed(Vec<Effect<C>>),
 }
 
@@ -405,7 +405,7 @@ impl<C> Clone for Writing<C> {
 impl<C> Writing<C> {
     fn keyed(self) -> Option<Completion<C>> {
         match self {
-            Self::Keyed(completion) => Some(completion),
+            Self::Keyed(completion) => Some(*completion),
             Self::Unkeyed(_) => None,
         }
     }
