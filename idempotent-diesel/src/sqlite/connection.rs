@@ -92,9 +92,19 @@ impl Settings {
         Ok(connection)
     }
 
+    /// A connection for the one thread that writes.
+    pub(crate) fn connect_writer(&self) -> Result<SqliteConnection, Reason> {
+        let mut connection = self.connect()?;
+        // In KiB: the pages that a batch and a step of a sweep touch stay in memory.
+        connection.batch_execute("PRAGMA cache_size = -8192")?;
+        // What one long recording made of the log is given back to the disk.
+        connection.batch_execute("PRAGMA journal_size_limit = 67108864")?;
+        Ok(connection)
+    }
+
     /// The first connection: makes the file a WAL one.
     pub(crate) fn connect_first(&self) -> Result<SqliteConnection, Reason> {
-        let mut connection = self.connect()?;
+        let mut connection = self.connect_writer()?;
         let deadline = Instant::now() + self.busy_timeout;
         loop {
             // Two processes that change the journal mode at once do not wait for each other: one fails at once.

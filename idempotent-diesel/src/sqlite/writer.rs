@@ -31,6 +31,10 @@ const CAREFUL: u32 = 64;
 const TICK: Duration = Duration::from_secs(1);
 /// How often it makes sure that the ledger is right; rows that others delete are not told to it.
 const RECOUNT: Duration = Duration::from_secs(600);
+/// While there are requests, a sweep rests for so many times as long as its last step took…
+const REST: u32 = 4;
+/// …and there are none when there was none for so long.
+const QUIET: Duration = Duration::from_millis(10);
 /// By how much every start of a writer moves the token counter forward. Claims are not synced to the disk, so a power cut
 /// may take the counter back by those since the last answer; this is more than can ever be open.
 const TOKEN_GAP: i64 = 1 << 20;
@@ -44,8 +48,12 @@ pub(crate) struct Writer {
     next_recount: Instant,
     /// For how many batches more to use savepoints from the start.
     careful: u32,
-    /// Steps of sweeps, to be done when there is time: one with each batch.
+    /// Steps of sweeps.
     backlog: VecDeque<Box<dyn Job>>,
+    /// When the next of them is due.
+    next_step: Instant,
+    /// When the last request was served.
+    last_served: Instant,
 }
 
 /// Prepares the file, and returns the connection that did.
@@ -71,16 +79,19 @@ impl Writer {
             next_recount: Instant::now(),
             careful: 0,
             backlog: VecDeque::new(),
+            next_step: Instant::now(),
+            last_served: Instant::now(),
         }
     }
 
     /// Works until the queue is closed and empty.
     pub(crate) fn run(mut self) {
         loop {
-            let patience = match self.backlog.is_empty() {
-                true => self.next_tick.saturating_duration_since(Instant::now()),
-                false => Duration::ZERO,
+            let due = match self.backlog.is_empty() {
+                true => self.next_tick,
+                false => self.next_step,
             };
+            let patience = due.saturating_duration_since(Instant::now());
             let (mut jobs, mut bytes) = (0, 0);
             let popped = self.shared.writes.pop_batch(patience, |job| {
                 jobs += 1;
@@ -93,9 +104,12 @@ impl Writer {
                 Popped::Closed => break,
             };
             jobs.retain(|job| !job.is_moot());
-            jobs.extend(self.backlog.pop_front());
             if !jobs.is_empty() {
                 self.process(jobs);
+                self.last_served = Instant::now();
+            }
+            if Instant::now() >= self.next_step {
+                self.step();
             }
             if Instant::now() >= self.next_tick {
                 self.next_tick = Instant::now() + TICK;
@@ -109,6 +123,19 @@ impl Writer {
         while let Some(touches) = TouchJob::take(&self.shared.touches) {
             self.process(vec![Box::new(touches)]);
         }
+    }
+
+    /// Goes on with a sweep, in a transaction of its own, so that nobody waits for more than the one step.
+    fn step(&mut self) {
+        let Some(job) = self.backlog.pop_front() else { return };
+        let begun = Instant::now();
+        let share = match job.is_urgent() {
+            _ if self.last_served.elapsed() > QUIET => 0,
+            true => 1,
+            false => REST,
+        };
+        self.process(vec![job]);
+        self.next_step = Instant::now() + begun.elapsed() * share;
     }
 
     fn tick(&mut self) {
@@ -200,7 +227,7 @@ impl Writer {
             Some(connection) => connection,
             None => {
                 self.synchronous = Durability::Normal;
-                self.shared.settings.connect().map_err(|reason| match reason {
+                self.shared.settings.connect_writer().map_err(|reason| match reason {
                     Reason::Query(error) => error,
                     other => Error::QueryBuilderError(Box::new(other)),
                 })?
