@@ -62,6 +62,9 @@ struct Handle {
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
+/// How long connections that are not the store's wait for it.
+const OWN_PATIENCE: Duration = Duration::from_secs(30);
+
 /// What the threads know.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
@@ -166,13 +169,19 @@ impl SqliteStore {
 
     /// A connection of your own to the same file, set up to get along with the store; see [`configure`](super::configure).
     ///
+    /// It waits up to 30 seconds (or the store's own time-out, if that is longer) for its turn to write: SQLite does not queue
+    /// those who wait, so that a busy writer may be ahead of it more than once. [`write`](Self::write) takes its place in the
+    /// writer's queue instead.
+    ///
     /// Opening one costs some 100 µs and blocks for as long: keep it in a pool or a thread.
     ///
     /// # Errors
     ///
     /// When the file cannot be opened any more.
     pub fn connect(&self) -> Result<SqliteConnection, OpenError> {
-        self.shared().settings.connect().map_err(|reason| OpenError::new(self.path(), reason))
+        let settings = &self.shared().settings;
+        let patient = Settings { busy_timeout: settings.busy_timeout.max(OWN_PATIENCE), ..settings.clone() };
+        patient.connect().map_err(|reason| OpenError::new(self.path(), reason))
     }
 
     /// Reads from the same file, on one of the store's reading threads and with its connection, which cannot write.

@@ -13,7 +13,7 @@ use idempotent_core::store::StoreError;
 
 use super::{
     Shared,
-    connection::{Reason, is_busy},
+    connection::{Reason, is_busy, tune_writer},
     jobs::{Durability, Failure, Job, SweepJob, TouchJob, has_work, recount},
     migrations,
     queue::Popped,
@@ -66,6 +66,7 @@ pub(crate) fn open(shared: &Shared) -> Result<SqliteConnection, Reason> {
     let last_used: Option<i64> =
         idempotency_cache::table.select(max(idempotency_cache::last_used)).get_result(&mut connection)?;
     shared.touches.start_after(last_used.unwrap_or(0));
+    tune_writer(&mut connection)?;
     Ok(connection)
 }
 
@@ -212,7 +213,7 @@ impl Writer {
             Ok(connection) => connection,
             Err(error) => return Attempt::Unavailable(error),
         };
-        let attempt = attempt(connection, jobs, shared.moment(), &shared.touches, savepoints);
+        let attempt = attempt(connection, jobs, &shared, savepoints);
         if matches!(attempt, Attempt::Committed(_)) {
             self.shared.counters.commit(durability == Durability::Full);
         } else if matches!(attempt, Attempt::BrokenBy(..)) || !is_sound(connection) {
