@@ -105,12 +105,54 @@ async fn main() {
             (after.commits - before.commits) as f64 / number,
         );
     }
+    sweep(&store).await;
+}
+
+/// Latencies of requests from 16 clients, without and with a sweep of many expired rows going on.
+async fn sweep(store: &SqliteStore) {
+    let rows = std::env::var("BENCH_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(200_000);
+    let quiet = round(16, |_| request(store)).await;
+    let fill = move |connection: &mut SqliteConnection| {
+        connection.batch_execute(&format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
+             INSERT INTO idempotency_cache SELECT 'tenant', lower(hex(randomblob(16))), '', 'message/send', 200,
+             CAST('{{}}' AS BLOB), 1000000, i, i, 1, 0, 0, randomblob({BODY}) FROM n;
+             UPDATE idempotency_ledger SET entries = entries + {rows};"
+        ))
+    };
+    let left = || async {
+        let count = |connection: &mut SqliteConnection| {
+            diesel::dsl::sql::<diesel::sql_types::BigInt>(
+                "SELECT count(*) FROM idempotency_cache WHERE inserted_at = 1000000",
+            )
+            .get_result::<i64>(connection)
+        };
+        store.read(count).await.expect("a store").expect("a count")
+    };
+    store.write(fill).await.expect("a store").expect("rows");
+    // Not to be paid for by the first requests.
+    store.connect().expect("a store").batch_execute("PRAGMA wal_checkpoint(TRUNCATE)").expect("a checkpoint");
+    let started = Instant::now();
+    let mut busy = round(16, |_| request(store)).await;
+    // As long as it lasts, and not longer.
+    while left().await > 0 {
+        busy.latencies.extend(round(16, |_| request(store)).await.latencies);
+    }
+    println!("\nsweep of {rows} expired rows under load: {:.1?}", started.elapsed());
+    println!("{:>8} {:>12} {:>12} {:>12}", "", "p50", "p99", "slowest");
+    for (name, round) in [("without", quiet), ("with", busy)] {
+        let mut latencies = round.latencies;
+        latencies.sort();
+        let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
+        println!("{name:>8} {:>12.1?} {:>12.1?} {:>12.1?}", at(0.5), at(0.99), at(1.0));
+    }
 }
 
 struct Round {
     requests: u64,
     took: Duration,
     cpu: Duration,
+    latencies: Vec<Duration>,
 }
 
 impl Round {
@@ -132,20 +174,22 @@ fn cpu_time() -> Duration {
 
 async fn round<F: Future<Output = ()> + Send + 'static>(clients: usize, request: impl Fn(usize) -> F) -> Round {
     let (started, cpu) = (Instant::now(), cpu_time());
-    let mut requests = 0;
+    let (mut requests, mut latencies) = (0, Vec::new());
     // Clients in lock-step would flatter both; each goes on as soon as it is answered.
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let spawn = |client: usize| {
         let (request, sender) = (request(client), sender.clone());
         tokio::spawn(async move {
+            let started = Instant::now();
             request.await;
-            let _ = sender.send(client);
+            let _ = sender.send((client, started.elapsed()));
         });
     };
     (0..clients).for_each(spawn);
     let mut running = clients;
     while running > 0 {
-        let client = receiver.recv().await.expect("a client is running");
+        let (client, latency) = receiver.recv().await.expect("a client is running");
+        latencies.push(latency);
         requests += 1;
         running -= 1;
         if started.elapsed() < ROUND {
@@ -153,7 +197,7 @@ async fn round<F: Future<Output = ()> + Send + 'static>(clients: usize, request:
             running += 1;
         }
     }
-    Round { requests, took: started.elapsed(), cpu: cpu_time() - cpu }
+    Round { requests, took: started.elapsed(), cpu: cpu_time() - cpu, latencies }
 }
 
 fn median(rounds: &[Round], figure: impl Fn(&Round) -> f64) -> f64 {

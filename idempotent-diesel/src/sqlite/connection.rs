@@ -92,6 +92,13 @@ impl Settings {
         Ok(connection)
     }
 
+    /// A connection for the one thread that writes.
+    pub(crate) fn connect_writer(&self) -> Result<SqliteConnection, Reason> {
+        let mut connection = self.connect()?;
+        tune_writer(&mut connection)?;
+        Ok(connection)
+    }
+
     /// The first connection: makes the file a WAL one.
     pub(crate) fn connect_first(&self) -> Result<SqliteConnection, Reason> {
         let mut connection = self.connect()?;
@@ -115,6 +122,17 @@ impl Settings {
         connection.batch_execute("PRAGMA query_only = ON")?;
         Ok(connection)
     }
+}
+
+/// Makes a connection the writer's.
+pub(crate) fn tune_writer(connection: &mut SqliteConnection) -> QueryResult<()> {
+    // SQLite looks for the lock less and less often, in the end ten times a second. Everybody waits for this connection, so
+    // it asks anew before that.
+    connection.batch_execute("PRAGMA busy_timeout = 20")?;
+    // In KiB: the pages that a batch and a step of a sweep touch stay in memory.
+    connection.batch_execute("PRAGMA cache_size = -8192")?;
+    // What one long recording made of the log is given back to the disk.
+    connection.batch_execute("PRAGMA journal_size_limit = 67108864")
 }
 
 /// Sets up a connection of your own so that it gets along with a [`SqliteStore`](super::SqliteStore) on the same file: it waits

@@ -10,8 +10,13 @@ use tokio::sync::oneshot;
 
 use super::{Shared, connection::Reason};
 
-/// Something to be read. It is told when there is no connection to read with.
-pub(crate) type ReadJob = Box<dyn FnOnce(Result<&mut SqliteConnection, Reason>) + Send>;
+/// Something to be read.
+pub(crate) struct ReadJob {
+    /// It is told when there is no connection to read with.
+    pub(crate) read: Box<dyn FnOnce(Result<&mut SqliteConnection, Reason>) + Send>,
+    /// Whether it runs code that others wrote.
+    pub(crate) foreign: bool,
+}
 
 /// Reads until the queue is closed and empty.
 pub(crate) fn run(shared: &Arc<Shared>, opened: oneshot::Sender<Result<(), Reason>>) {
@@ -30,15 +35,16 @@ pub(crate) fn run(shared: &Arc<Shared>, opened: oneshot::Sender<Result<(), Reaso
             match shared.settings.connect_reader() {
                 Ok(fresh) => connection = Some(fresh),
                 Err(reason) => {
-                    job(Err(reason));
+                    (job.read)(Err(reason));
                     continue;
                 }
             }
         }
         if let Some(open) = connection.as_mut() {
+            let foreign = job.foreign;
             // A job catches the panics of the code it was given; this is for what nobody thought of.
-            let panicked = catch_unwind(AssertUnwindSafe(|| job(Ok(open)))).is_err();
-            if panicked || open.batch_execute("ROLLBACK").is_ok() {
+            let panicked = catch_unwind(AssertUnwindSafe(|| (job.read)(Ok(open)))).is_err();
+            if panicked || (foreign && open.batch_execute("ROLLBACK").is_ok()) {
                 // It left a transaction open, which would go on reading yesterday's rows.
                 connection = None;
             }

@@ -195,7 +195,7 @@ fn decode_on_takeover(stored: i64) -> StoreResult<OnTakeover> {
     }
 }
 
-/// What stands under a key. Several statements: meant for a transaction, or for an entry that is there.
+/// What stands under a key.
 pub(crate) fn occupant(
     connection: &mut SqliteConnection,
     key: &RowKey<'_>,
@@ -204,18 +204,17 @@ pub(crate) fn occupant(
     if let Some(entry) = live_entry(connection, key, moment)? {
         return Ok(Some(Occupant::Completed(entry)));
     }
-    match ClaimRow::load(connection, key).map_err(store_error)? {
-        Some(claim) => claim.occupant(moment),
-        None => Ok(None),
+    let claim = ClaimRow::load(connection, key).map_err(store_error)?;
+    if let Some(occupant) = claim.map(|claim| claim.occupant(moment)).transpose()?.flatten() {
+        return Ok(Some(occupant));
     }
+    // Each look is at another state of the file. A claim that became an entry between the first two must not look like
+    // nothing; when this one finds nothing either, there was a moment at which the key was vacant.
+    Ok(live_entry(connection, key, moment)?.map(Occupant::Completed))
 }
 
 /// The entry under a key, if it has not expired.
-pub(crate) fn live_entry(
-    connection: &mut SqliteConnection,
-    key: &RowKey<'_>,
-    moment: &Moment,
-) -> StoreResult<Option<Entry>> {
+fn live_entry(connection: &mut SqliteConnection, key: &RowKey<'_>, moment: &Moment) -> StoreResult<Option<Entry>> {
     match EntryRow::load(connection, key).map_err(store_error)? {
         Some(row) if !row.has_expired(moment)? => Ok(Some(row.decode()?)),
         _ => Ok(None),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use diesel::{Connection, ExpressionMethods, OptionalExtension, QueryDsl, RunQueryDsl, SqliteConnection};
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, RunQueryDsl, SqliteConnection};
 use futures_core::future::BoxFuture;
 use idempotent_core::{
     Clock, Key,
@@ -61,6 +61,9 @@ struct Handle {
     /// Ends when every thread has dropped its sender.
     ended: Mutex<mpsc::Receiver<()>>,
 }
+
+/// How long connections that are not the store's wait for it.
+const OWN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the threads know.
 pub(crate) struct Shared {
@@ -166,13 +169,19 @@ impl SqliteStore {
 
     /// A connection of your own to the same file, set up to get along with the store; see [`configure`](super::configure).
     ///
+    /// It waits up to 30 seconds (or the store's own time-out, if that is longer) for its turn to write: SQLite does not queue
+    /// those who wait, so that a busy writer may be ahead of it more than once. [`write`](Self::write) takes its place in the
+    /// writer's queue instead.
+    ///
     /// Opening one costs some 100 µs and blocks for as long: keep it in a pool or a thread.
     ///
     /// # Errors
     ///
     /// When the file cannot be opened any more.
     pub fn connect(&self) -> Result<SqliteConnection, OpenError> {
-        self.shared().settings.connect().map_err(|reason| OpenError::new(self.path(), reason))
+        let settings = &self.shared().settings;
+        let patient = Settings { busy_timeout: settings.busy_timeout.max(OWN_PATIENCE), ..settings.clone() };
+        patient.connect().map_err(|reason| OpenError::new(self.path(), reason))
     }
 
     /// Reads from the same file, on one of the store's reading threads and with its connection, which cannot write.
@@ -202,7 +211,7 @@ impl SqliteStore {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let read = self.on_reader(move |connection| Ok(catch_unwind(AssertUnwindSafe(|| read(connection)))));
+        let read = self.on_reader(true, move |connection| Ok(catch_unwind(AssertUnwindSafe(|| read(connection)))));
         Ok(read.await?.unwrap_or_else(|panic: Box<dyn Any + Send>| resume_unwind(panic)))
     }
 
@@ -260,25 +269,25 @@ impl SqliteStore {
         answer.await.map_err(|_| closed())?
     }
 
-    async fn on_reader<T, F>(&self, read: F) -> StoreResult<T>
+    async fn on_reader<T, F>(&self, foreign: bool, read: F) -> StoreResult<T>
     where
         F: FnOnce(&mut SqliteConnection) -> StoreResult<T> + Send + 'static,
         T: Send + 'static,
     {
         let (sender, answer) = oneshot::channel();
-        let job: ReadJob = Box::new(move |connection| {
+        let read = Box::new(move |connection: Result<&mut SqliteConnection, Reason>| {
             if !sender.is_closed() {
                 let _ = sender.send(connection.map_err(StoreError::unavailable).and_then(read));
             }
         });
-        self.shared().reads.push(job).map_err(|_| closed())?;
+        self.shared().reads.push(ReadJob { read, foreign }).map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
 
     /// Whether there is a claim under the key whose lease runs, and which one.
     async fn running(&self, key: &Key) -> StoreResult<Option<i64>> {
         let (key, shared) = (key.clone(), self.shared().clone());
-        self.on_reader(move |connection| {
+        self.on_reader(false, move |connection| {
             let claim = ClaimRow::load(connection, &RowKey::of(&key)).map_err(store_error)?;
             let Some(claim) = claim else { return Ok(None) };
             let running = matches!(claim.occupant(&shared.moment())?, Some(Occupant::InFlight { .. }));
@@ -305,14 +314,9 @@ impl Store for SqliteStore {
 
     fn inspect<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, StoreResult<Option<Occupant>>> {
         let (key, shared) = (key.clone(), self.shared().clone());
-        Box::pin(self.on_reader(move |connection| {
-            let (key, moment) = (RowKey::of(&key), shared.moment());
-            if let Some(entry) = rows::live_entry(connection, &key, &moment)? {
-                return Ok(Some(Occupant::Completed(entry)));
-            }
-            // In one snapshot: a claim that becomes an entry between two looks must not look like nothing.
-            in_snapshot(connection, |connection| rows::occupant(connection, &key, &moment))
-        }))
+        Box::pin(
+            self.on_reader(false, move |connection| rows::occupant(connection, &RowKey::of(&key), &shared.moment())),
+        )
     }
 
     fn claim(&self, request: ClaimRequest) -> BoxFuture<'_, StoreResult<ClaimOutcome>> {
@@ -337,7 +341,7 @@ impl Store for SqliteStore {
 
     fn read_chunk(&self, token: ClaimToken, index: u32) -> BoxFuture<'_, StoreResult<Option<Bytes>>> {
         use diesel::dsl::{exists, not};
-        Box::pin(self.on_reader(move |connection| {
+        Box::pin(self.on_reader(false, move |connection| {
             let discarded = idempotency_garbage::table.filter(idempotency_garbage::token.eq(token.0));
             let bytes: Option<Vec<u8>> = idempotency_chunk::table
                 .select(idempotency_chunk::bytes)
@@ -381,18 +385,4 @@ impl Store for SqliteStore {
     fn sweep(&self) -> BoxFuture<'_, StoreResult<Swept>> {
         Box::pin(self.on_writer(SweepJob::new()))
     }
-}
-
-/// Runs `read` in a transaction, which sees one state of the file.
-fn in_snapshot<T>(
-    connection: &mut SqliteConnection,
-    read: impl FnOnce(&mut SqliteConnection) -> StoreResult<T>,
-) -> StoreResult<T> {
-    struct Interrupted(StoreError);
-    impl From<diesel::result::Error> for Interrupted {
-        fn from(error: diesel::result::Error) -> Self {
-            Self(StoreError::unavailable(error))
-        }
-    }
-    connection.transaction(|connection| read(connection).map_err(Interrupted)).map_err(|Interrupted(error)| error)
 }

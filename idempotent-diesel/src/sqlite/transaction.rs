@@ -1,6 +1,9 @@
 //! One attempt to do a batch of jobs in one transaction.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::{Duration, Instant},
+};
 
 use diesel::{
     QueryDsl, QueryResult, RunQueryDsl, SqliteConnection,
@@ -10,6 +13,8 @@ use diesel::{
 use idempotent_core::store::StoreError;
 
 use super::{
+    Shared,
+    connection::is_busy,
     jobs::{Batch, Failure, Job},
     rows::Moment,
     schema::idempotency_guard,
@@ -46,15 +51,14 @@ const IN_SAVEPOINT: u32 = 2;
 pub(crate) fn attempt(
     connection: &mut SqliteConnection,
     jobs: &mut [Box<dyn Job>],
-    moment: Moment,
-    touches: &Touches,
+    shared: &Shared,
     savepoints: bool,
 ) -> Attempt {
-    // Immediate: waits for its turn now, where SQLite does wait, and not in the middle, where it does not.
-    if let Err(error) = Manager::begin_transaction_sql(connection, "BEGIN IMMEDIATE") {
+    if let Err(error) = begin(connection, shared.settings.busy_timeout) {
         return Attempt::Unavailable(error);
     }
-    let attempt = run(connection, jobs, moment, touches, savepoints);
+    // Judged by the time at which the lock was had, not asked for.
+    let attempt = run(connection, jobs, shared.moment(), &shared.touches, savepoints);
     let failures = match attempt {
         Ok(failures) => failures,
         Err(attempt) => {
@@ -69,6 +73,17 @@ pub(crate) fn attempt(
         Ok(()) => Attempt::Committed(failures),
         Err(error @ Error::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => Attempt::Refused(error),
         Err(error) => Attempt::Unavailable(error),
+    }
+}
+
+/// Waits for its turn now, where SQLite does wait, and not in the middle of the transaction, where it does not.
+fn begin(connection: &mut SqliteConnection, at_most: Duration) -> QueryResult<()> {
+    let deadline = Instant::now() + at_most;
+    loop {
+        match Manager::begin_transaction_sql(connection, "BEGIN IMMEDIATE") {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => {}
+            begun => return begun,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use idempotent_core::store::StoreError;
 
 use super::{
     Shared,
-    connection::{Reason, is_busy},
+    connection::{Reason, is_busy, tune_writer},
     jobs::{Durability, Failure, Job, SweepJob, TouchJob, has_work, recount},
     migrations,
     queue::Popped,
@@ -31,6 +31,10 @@ const CAREFUL: u32 = 64;
 const TICK: Duration = Duration::from_secs(1);
 /// How often it makes sure that the ledger is right; rows that others delete are not told to it.
 const RECOUNT: Duration = Duration::from_secs(600);
+/// While there are requests, a sweep rests for so many times as long as its last step took…
+const REST: u32 = 4;
+/// …and there are none when there was none for so long.
+const QUIET: Duration = Duration::from_millis(10);
 /// By how much every start of a writer moves the token counter forward. Claims are not synced to the disk, so a power cut
 /// may take the counter back by those since the last answer; this is more than can ever be open.
 const TOKEN_GAP: i64 = 1 << 20;
@@ -44,8 +48,12 @@ pub(crate) struct Writer {
     next_recount: Instant,
     /// For how many batches more to use savepoints from the start.
     careful: u32,
-    /// Steps of sweeps, to be done when there is time: one with each batch.
+    /// Steps of sweeps.
     backlog: VecDeque<Box<dyn Job>>,
+    /// When the next of them is due.
+    next_step: Instant,
+    /// When the last request was served.
+    last_served: Instant,
 }
 
 /// Prepares the file, and returns the connection that did.
@@ -58,6 +66,7 @@ pub(crate) fn open(shared: &Shared) -> Result<SqliteConnection, Reason> {
     let last_used: Option<i64> =
         idempotency_cache::table.select(max(idempotency_cache::last_used)).get_result(&mut connection)?;
     shared.touches.start_after(last_used.unwrap_or(0));
+    tune_writer(&mut connection)?;
     Ok(connection)
 }
 
@@ -71,16 +80,19 @@ impl Writer {
             next_recount: Instant::now(),
             careful: 0,
             backlog: VecDeque::new(),
+            next_step: Instant::now(),
+            last_served: Instant::now(),
         }
     }
 
     /// Works until the queue is closed and empty.
     pub(crate) fn run(mut self) {
         loop {
-            let patience = match self.backlog.is_empty() {
-                true => self.next_tick.saturating_duration_since(Instant::now()),
-                false => Duration::ZERO,
+            let due = match self.backlog.is_empty() {
+                true => self.next_tick,
+                false => self.next_step,
             };
+            let patience = due.saturating_duration_since(Instant::now());
             let (mut jobs, mut bytes) = (0, 0);
             let popped = self.shared.writes.pop_batch(patience, |job| {
                 jobs += 1;
@@ -93,9 +105,12 @@ impl Writer {
                 Popped::Closed => break,
             };
             jobs.retain(|job| !job.is_moot());
-            jobs.extend(self.backlog.pop_front());
             if !jobs.is_empty() {
                 self.process(jobs);
+                self.last_served = Instant::now();
+            }
+            if Instant::now() >= self.next_step {
+                self.step();
             }
             if Instant::now() >= self.next_tick {
                 self.next_tick = Instant::now() + TICK;
@@ -109,6 +124,19 @@ impl Writer {
         while let Some(touches) = TouchJob::take(&self.shared.touches) {
             self.process(vec![Box::new(touches)]);
         }
+    }
+
+    /// Goes on with a sweep, in a transaction of its own, so that nobody waits for more than the one step.
+    fn step(&mut self) {
+        let Some(job) = self.backlog.pop_front() else { return };
+        let begun = Instant::now();
+        let share = match job.is_urgent() {
+            _ if self.last_served.elapsed() > QUIET => 0,
+            true => 1,
+            false => REST,
+        };
+        self.process(vec![job]);
+        self.next_step = Instant::now() + begun.elapsed() * share;
     }
 
     fn tick(&mut self) {
@@ -185,7 +213,7 @@ impl Writer {
             Ok(connection) => connection,
             Err(error) => return Attempt::Unavailable(error),
         };
-        let attempt = attempt(connection, jobs, shared.moment(), &shared.touches, savepoints);
+        let attempt = attempt(connection, jobs, &shared, savepoints);
         if matches!(attempt, Attempt::Committed(_)) {
             self.shared.counters.commit(durability == Durability::Full);
         } else if matches!(attempt, Attempt::BrokenBy(..)) || !is_sound(connection) {
@@ -200,7 +228,7 @@ impl Writer {
             Some(connection) => connection,
             None => {
                 self.synchronous = Durability::Normal;
-                self.shared.settings.connect().map_err(|reason| match reason {
+                self.shared.settings.connect_writer().map_err(|reason| match reason {
                     Reason::Query(error) => error,
                     other => Error::QueryBuilderError(Box::new(other)),
                 })?

@@ -58,6 +58,31 @@ pub async fn an_answer_is_stored_once<H: Harness>(harness: H) {
     assert_eq!(body(store, &key).await, "answer");
 }
 
+/// Whoever looks while an answer is being stored sees the claim or the entry, never nothing.
+pub async fn a_key_is_never_vacant_between_claim_and_answer<H: Harness>(harness: H) {
+    let store = harness.store();
+    let keys: Vec<Key> = (0..40).map(|_| new_key()).collect();
+    let mut claims = Vec::new();
+    for key in &keys {
+        claims.push(win(store, key).await);
+    }
+    let watch = join_all(keys.iter().map(|key| async move {
+        loop {
+            match occupant(store, key).await {
+                Some(Occupant::InFlight { .. }) => tokio::task::yield_now().await,
+                Some(Occupant::Completed(_)) => return,
+                other => panic!("the key is claimed or answered: {other:?}"),
+            }
+        }
+    }));
+    let work = async {
+        for claim in &claims {
+            stored(store, completion(claim, "answer")).await;
+        }
+    };
+    tokio::join!(watch, work);
+}
+
 /// Whoever was replaced can store neither its answer nor its effects.
 pub async fn a_stale_owner_changes_nothing<H: Harness>(harness: H) {
     let (store, key) = (harness.store(), new_key());

@@ -116,6 +116,7 @@ macro_rules! store_contract {
             a_change_is_told_and_no_wait_is_for_ever
             an_answer_comes_back_byte_for_byte
             an_answer_is_stored_once
+            a_key_is_never_vacant_between_claim_and_answer
             a_stale_owner_changes_nothing
             a_released_claim_cannot_complete
             effects_commit_with_the_answer_in_order

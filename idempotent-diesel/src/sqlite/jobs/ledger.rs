@@ -7,6 +7,7 @@ use diesel::{QueryDsl, QueryResult, RunQueryDsl, SqliteConnection, dsl::count_st
 use super::{Batch, Failure, Job};
 use crate::sqlite::{
     Shared,
+    readers::ReadJob,
     schema::{idempotency_cache, idempotency_ledger},
     statements::CountEntries,
 };
@@ -24,7 +25,7 @@ pub(crate) fn recount(shared: &Arc<Shared>) {
         }
     };
     // A queue that is closed needs no count.
-    let _ = shared.reads.push(Box::new(count));
+    let _ = shared.reads.push(ReadJob { read: Box::new(count), foreign: false });
 }
 
 /// By how much the ledger counts too few.

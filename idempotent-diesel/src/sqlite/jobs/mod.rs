@@ -65,6 +65,11 @@ pub(crate) trait Job: Send {
         false
     }
 
+    /// Whether a step of a sweep must not take its time.
+    fn is_urgent(&self) -> bool {
+        false
+    }
+
     /// Does its writes, and keeps what it will answer.
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure>;
 

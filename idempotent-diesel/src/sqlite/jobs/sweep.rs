@@ -17,7 +17,7 @@ use crate::sqlite::{
 };
 
 /// How many rows one step removes: few enough that a request which waits for the step hardly notices.
-const STEP: i64 = 128;
+const STEP: i64 = 64;
 /// How many replays one step writes down.
 const TOUCH_STEP: usize = 256;
 
@@ -63,6 +63,8 @@ pub(crate) struct SweepJob {
     before: Swept,
     step: Swept,
     done: bool,
+    /// Whether there are more entries than there may be: those have to go within 5 seconds, others when there is time.
+    urgent: bool,
     reply: Option<Reply<Swept>>,
 }
 
@@ -74,7 +76,7 @@ impl SweepJob {
 
     /// A sweep that nobody waits for.
     pub(crate) fn background() -> Self {
-        Self { before: Swept::default(), step: Swept::default(), done: false, reply: None }
+        Self { before: Swept::default(), step: Swept::default(), done: false, urgent: false, reply: None }
     }
 
     fn so_far(&self) -> Swept {
@@ -83,14 +85,14 @@ impl SweepJob {
 }
 
 impl Job for SweepJob {
-    fn bytes(&self) -> usize {
-        // Its pages weigh on the batch as much as its rows would.
-        128 << 10
+    fn is_urgent(&self) -> bool {
+        self.urgent
     }
 
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         self.step = Swept::default();
         self.done = false;
+        self.urgent = excess(batch.connection, &batch.moment)? > 0;
         // Whatever was replayed must not be taken for unused.
         while !batch.touches.is_empty() {
             write_touches(batch, &batch.touches.take(TOUCH_STEP))?;
@@ -198,10 +200,6 @@ impl TouchJob {
 }
 
 impl Job for TouchJob {
-    fn bytes(&self) -> usize {
-        128 << 10
-    }
-
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         write_touches(batch, &self.touches)
     }
