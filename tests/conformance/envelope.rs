@@ -157,6 +157,16 @@ async fn a_method_that_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
+async fn a_body_of_megabytes_is_a_request_like_any_other() {
+    let agent = Agent::start(&[]);
+    let request = send(&fresh_id(), &"x".repeat(5_000_000), json!({}));
+    let first = agent.call(&request).await;
+    assert_executed(&first);
+    assert_replays(&agent.call(&request).await, &first);
+    assert_eq!(agent.executions().await, 1);
+}
+
+#[tokio::test]
 async fn a_body_over_the_limit_is_refused_and_not_stored() {
     let agent = Agent::start(&["--max-request-bytes", "2000"]);
     let id = fresh_id();
