@@ -84,6 +84,21 @@ async fn where_it_is_asked_for_a_replay_carries_its_own_id_and_nothing_else_chan
 }
 
 #[tokio::test]
+async fn where_it_is_asked_for_every_event_of_a_replayed_stream_carries_its_own_id() {
+    let agent = Agent::start(&["--replay-id", "request"]);
+    let mut request = send(&fresh_id(), r#"hello "id":1,"#, json!({"events": 2}));
+    request["method"] = json!("message/stream");
+    let first = agent.call(&request).await;
+    assert_eq!(first.text().matches(r#""id":1,"#).count(), 4, "{}", first.text());
+    for id in IDS {
+        let replay = agent.post(&[("a2a-extensions", URI)], with_id(&request, id)).await;
+        assert!(replay.is_replay());
+        assert_eq!(replay.text(), first.text().replace(r#""id":1,"#, &format!(r#""id":{id},"#)));
+    }
+    assert_eq!(agent.executions().await, 1);
+}
+
+#[tokio::test]
 async fn an_id_of_another_type_is_an_invalid_request() {
     let agent = Agent::start(&[]);
     let request = send(&fresh_id(), "hello", json!({}));
