@@ -140,9 +140,6 @@ async fn the_served_versions_are_absent_empty_0_3_and_1_0() {
         assert_replays(&agent.post_to(&format!("/?A2A-Version={version}"), &request).await, &first);
     }
     assert_replays(&agent.post_to("/?other=9.9", &request).await, &first);
-    // The header is the transport's own place for it.
-    let both = agent.request(&[("a2a-extensions", URI), ("a2a-version", "1.0")], request.to_string());
-    assert_eq!(both.send().await.expect("an answer").status(), 200);
 
     for version in ["0.2", "0.3.0", "1", "1.1", "2.0", "x", "0.3,1.0"] {
         let header = agent.post(&[("a2a-extensions", URI), ("a2a-version", version)], request.to_string()).await;

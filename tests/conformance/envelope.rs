@@ -84,6 +84,21 @@ async fn where_it_is_asked_for_a_replay_carries_its_own_id_and_nothing_else_chan
 }
 
 #[tokio::test]
+async fn where_it_is_asked_for_every_event_of_a_replayed_stream_carries_its_own_id() {
+    let agent = Agent::start(&["--replay-id", "request"]);
+    let mut request = send(&fresh_id(), r#"hello "id":1,"#, json!({"events": 2}));
+    request["method"] = json!("message/stream");
+    let first = agent.call(&request).await;
+    assert_eq!(first.text().matches(r#""id":1,"#).count(), 4, "{}", first.text());
+    for id in IDS {
+        let replay = agent.post(&[("a2a-extensions", URI)], with_id(&request, id)).await;
+        assert!(replay.is_replay());
+        assert_eq!(replay.text(), first.text().replace(r#""id":1,"#, &format!(r#""id":{id},"#)));
+    }
+    assert_eq!(agent.executions().await, 1);
+}
+
+#[tokio::test]
 async fn an_id_of_another_type_is_an_invalid_request() {
     let agent = Agent::start(&[]);
     let request = send(&fresh_id(), "hello", json!({}));
@@ -154,6 +169,16 @@ async fn a_method_that_is_not_there_is_not_found() {
         assert_eq!(answer.json()["id"], 1);
     }
     assert_executed(&agent.call(&request).await);
+}
+
+#[tokio::test]
+async fn a_body_of_megabytes_is_a_request_like_any_other() {
+    let agent = Agent::start(&[]);
+    let request = send(&fresh_id(), &"x".repeat(5_000_000), json!({}));
+    let first = agent.call(&request).await;
+    assert_executed(&first);
+    assert_replays(&agent.call(&request).await, &first);
+    assert_eq!(agent.executions().await, 1);
 }
 
 #[tokio::test]

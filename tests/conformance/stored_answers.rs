@@ -1,6 +1,6 @@
 //! What the operation answered is what every retry gets: failures, panics, answers too large to keep, answers to come.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     REUSED, assert_error, assert_executed, assert_replays, eventually,
@@ -217,6 +217,40 @@ async fn a_client_that_goes_away_does_not_stop_its_operation() {
     gone.abort();
     let answer = agent.call(&request).await;
     assert_eq!((answer.status.as_u16(), answer.is_replay()), (200, true));
+    assert_eq!(agent.executions().await, 1);
+}
+
+/// A send whose agent was killed while it ran, and has started again.
+async fn interrupted(flags: &[&str]) -> (Agent, Value) {
+    let mut agent = Agent::start(flags);
+    let request = send(&fresh_id(), "slow", json!({"delay_ms": 2000}));
+    let running = tokio::spawn(agent.request(&[("a2a-extensions", URI)], request.to_string()).send());
+    agent.until_claimed().await;
+    agent.kill();
+    running.await.expect("no panic").expect_err("the agent is gone");
+    agent.restart();
+    (agent, request)
+}
+
+#[tokio::test]
+async fn a_key_whose_owner_died_is_taken_until_its_lease_ends() {
+    let (agent, request) = interrupted(&["--lease-ms", "600000", "--wait-ms", "50"]).await;
+    assert_error(&agent.call(&request).await, 409, -32409, IN_PROGRESS);
+    let mut other = request.clone();
+    other["params"]["x"] = json!(1);
+    assert_error(&agent.call(&other).await, 422, -32422, REUSED);
+    assert_eq!(agent.executions().await, 0);
+}
+
+#[tokio::test]
+async fn after_the_lease_of_a_dead_owner_whatever_body_comes_next_runs() {
+    let (agent, request) = interrupted(&["--lease-ms", "500"]).await;
+    let mut other = request.clone();
+    other["params"]["metadata"]["demo"] = json!({});
+    let first = eventually(&agent, &other, |answer| answer.status == 200).await;
+    assert_executed(&first);
+    assert_error(&agent.call(&request).await, 422, -32422, REUSED);
+    assert_replays(&agent.call(&other).await, &first);
     assert_eq!(agent.executions().await, 1);
 }
 
