@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn operations(count: usize) -> Vec<Value> {
     let operation = |n: usize| {
         let text = format!("drained {n}");
-        if n % 2 == 0 {
+        if n.is_multiple_of(2) {
             send(&fresh_id(), &text, json!({"delay_ms": 2000}))
         } else {
             stream(&fresh_id(), &text, json!({"events": 10, "event_interval_ms": 200}))
