@@ -3,6 +3,8 @@
 #[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
+#[path = "support/embedded.rs"]
+mod embedded;
 #[path = "support/inspection.rs"]
 mod inspection;
 #[path = "support/wire.rs"]
@@ -13,7 +15,8 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join_all;
+use embedded::App;
+use futures_util::{FutureExt as _, future::join_all};
 use inspection::{Rows, WriteLock, claims, number, running, until};
 use serde_json::{Value, json};
 use support::{Agent, Answer, URI, fresh_id, send, stream};
@@ -223,6 +226,26 @@ async fn a_slow_reader_of_a_response_that_is_not_kept_still_gets_everything() {
     assert_eq!((body.matches("working").count(), body.matches("completed").count()), (20_000, 1));
     assert_eq!(answer(&agent, &request).await.code(), "IDEMPOTENCY_RESPONSE_NOT_RETAINED");
     assert_eq!(agent.executions().await, 1);
+}
+
+#[tokio::test]
+async fn a_client_that_is_slow_to_look_gets_its_own_stream_and_no_replay_of_it() {
+    let app = App::open().await;
+    let request = stream(&fresh_id(), "brief", json!({}));
+    let mut call = std::pin::pin!(app.call(&request));
+    let mut looks = 0;
+    let first = loop {
+        // Long enough for everything that can happen without it.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        looks += 1;
+        if let Some(answer) = (&mut call).now_or_never() {
+            break answer;
+        }
+    };
+    assert!(looks > 1 && !first.is_replay());
+    let replay = app.call(&request).await;
+    assert!(replay.is_replay());
+    assert_eq!(replay.without_mark(), first.without_mark());
 }
 
 /// The most memory that a process has had in use, in KiB.
