@@ -1,6 +1,5 @@
 //! A process may die or freeze at any moment: what was answered stays answered, and what was not runs once more.
 
-#[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
 #[path = "support/inspection.rs"]

@@ -1,6 +1,5 @@
 //! A connection may break at any byte, stall, or never be read: the operation does not notice, and nobody else does.
 
-#[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
 #[path = "support/embedded.rs"]

@@ -1,6 +1,5 @@
 //! A process that is told to end finishes what runs, answers it, lets nothing new begin, and keeps what it has answered.
 
-#[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
 #[path = "support/inspection.rs"]

@@ -1,6 +1,5 @@
 //! However many requests carry one key at once, one of them runs, and the others wait for its answer or are told why not.
 
-#[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
 #[path = "support/embedded.rs"]

@@ -1,6 +1,5 @@
 //! A stream is recorded while it is sent: whoever asks again, during or after it, sees the same bytes.
 
-#[allow(unreachable_pub, reason = "a module of several programs")]
 mod support;
 
 #[path = "support/embedded.rs"]
