@@ -118,7 +118,7 @@ async fn a_request_whose_future_is_dropped_at_any_moment_runs_once() {
         }
         app.until_runs(n + 1).await;
         let replay = app.call(&request).await;
-        assert!(answered.is_none_or(|answer| answer == replay));
+        assert!(answered.is_none_or(|answer| answer.without_mark() == replay.without_mark()));
         assert_eq!(app.runs().await, n + 1);
     }
 }

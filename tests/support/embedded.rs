@@ -5,17 +5,19 @@
 use std::time::Duration;
 
 use axum::{Router, body::Body, extract::FromRef, http};
-use bytes::Bytes;
 use diesel::{
     RunQueryDsl as _, SqliteConnection, connection::SimpleConnection as _, dsl, sql_query, sql_types::BigInt,
 };
+use futures_util::{Stream, stream};
 use http_body_util::BodyExt as _;
-use idempotent::{Effects, Idempotency, JsonRpcRouter, Params, RpcError, SqliteStore, idempotent, rpc_methods};
+use idempotent::{
+    Effects, Idempotency, JsonRpcRouter, Params, RpcError, RpcStream, SqliteStore, idempotent, rpc_methods,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-use crate::support::URI;
+use crate::support::{Answer, URI};
 
 #[derive(Clone)]
 struct Engine(Idempotency);
@@ -37,7 +39,13 @@ async fn work(effects: Effects<SqliteConnection>, Params(params): Params<Value>)
     Ok(params["message"]["messageId"].clone())
 }
 
-/// A router with one method, on a store that can be asked what it has done.
+/// Answers at once with two events.
+#[idempotent(method = "message/stream")]
+async fn flow(Params(params): Params<Value>) -> RpcStream<impl Stream<Item = Result<Value, RpcError>>> {
+    RpcStream::new(stream::iter([Ok(params["message"]["messageId"].clone()), Ok(Value::Null)]))
+}
+
+/// A router with a method of each kind, on a store that can be asked what it has done.
 pub struct App {
     pub store: SqliteStore,
     router: Router,
@@ -51,17 +59,19 @@ impl App {
         let create = |connection: &mut SqliteConnection| connection.batch_execute("CREATE TABLE runs (one INTEGER)");
         store.write(create).await.expect("the store works").expect("a table");
         let engine = Engine(Idempotency::new(store.clone()));
-        let router = JsonRpcRouter::new().methods(rpc_methods![work]).with_state(engine);
+        let router = JsonRpcRouter::new().methods(rpc_methods![work, flow]).with_state(engine);
         Self { store, router, _folder: folder }
     }
 
-    /// The body of a successful answer.
-    pub async fn call(&self, request: &Value) -> Bytes {
+    /// A successful answer.
+    pub async fn call(&self, request: &Value) -> Answer {
         let post = http::Request::post("/").header("content-type", "application/json").header("a2a-extensions", URI);
         let request = post.body(Body::from(request.to_string())).expect("a request");
         let response = self.router.clone().oneshot(request).await.expect("infallible");
-        assert_eq!(response.status(), 200);
-        response.into_body().collect().await.expect("a body").to_bytes()
+        let (head, body) = response.into_parts();
+        assert_eq!(head.status, 200);
+        let body = body.collect().await.expect("a body").to_bytes();
+        Answer { status: head.status, headers: head.headers, body }
     }
 
     /// How many executions have left their row.
