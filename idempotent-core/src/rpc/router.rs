@@ -33,30 +33,73 @@ pub struct RpcMethod<S> {
     settings: fn(&S) -> Config,
 }
 
+/// A function that `#[idempotent]` annotates. Its operation `O`, the router's state `S` and the store's connections `C` are
+/// always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not annotated with `#[idempotent(method = …)]`",
+    label = "not an annotated handler",
+    note = "a handler without annotation is mounted under a name: `.method(\"tasks/get\", get_task)`"
+)]
+pub trait Annotated<O, S, C: 'static>: Clone + Send + Sync + 'static {
+    /// Answers a call.
+    fn answer(&self, call: Call<O, S, C>) -> impl Future<Output = Response> + Send;
+}
+
+#[diagnostic::do_not_recommend]
+impl<O, S, C, F, Fut> Annotated<O, S, C> for F
+where
+    C: 'static,
+    F: Fn(Call<O, S, C>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Response> + Send,
+{
+    fn answer(&self, call: Call<O, S, C>) -> impl Future<Output = Response> + Send {
+        self(call)
+    }
+}
+
+/// An [`Annotated`] function that fits a router with state `S`.
+pub trait AnnotatedHandler<O, S, C>: Clone + Send + Sync + 'static {
+    /// Answers one request.
+    fn handle(self, request: Request, state: S) -> BoxFuture<'static, Response>;
+
+    /// The settings of the engine that the state supplies.
+    fn settings(state: &S) -> Config;
+}
+
+// One bound on the function, and not one on each of its parts: what does not fit is then told once, at the function.
+impl<O, S, C, F> AnnotatedHandler<O, S, C> for F
+where
+    O: Operation,
+    S: SuppliesIdempotency<C> + Clone + Send + Sync + 'static,
+    C: 'static,
+    F: Annotated<O, S, C>,
+{
+    fn handle(self, request: Request, state: S) -> BoxFuture<'static, Response> {
+        Box::pin(async move {
+            match Call::from_request(request, &state).await {
+                Ok(call) => self.answer(call).await,
+                Err(refused) => refused,
+            }
+        })
+    }
+
+    fn settings(state: &S) -> Config {
+        state.idempotency().settings().clone()
+    }
+}
+
 impl<S: Clone + Send + Sync + 'static> RpcMethod<S> {
     /// From a handler that is annotated with `#[idempotent]`.
-    pub fn new<O, C, F, Fut>(handler: F) -> Self
+    pub fn new<O, C, F>(handler: F) -> Self
     where
         O: Operation,
-        S: SuppliesIdempotency<C>,
-        C: 'static,
-        F: Fn(Call<O, S, C>) -> Fut + Clone + Send + Sync + 'static,
-        Fut: Future<Output = Response> + Send,
+        F: AnnotatedHandler<O, S, C>,
     {
-        let answer = move |request: Request, state: S| -> BoxFuture<'static, Response> {
-            let handler = handler.clone();
-            Box::pin(async move {
-                match Call::from_request(request, &state).await {
-                    Ok(call) => handler(call).await,
-                    Err(refused) => refused,
-                }
-            })
-        };
         Self {
             name: O::METHOD,
             rule: KeyRule { pointer: O::KEY },
-            answer: Arc::new(answer),
-            settings: |state| state.idempotency().settings().clone(),
+            answer: Arc::new(move |request, state| handler.clone().handle(request, state)),
+            settings: F::settings,
         }
     }
 }

@@ -214,7 +214,9 @@ pub(crate) fn live_entry(
 /// What a failed query means: a row that is not of its table's shape is corrupt, all else is a database that does not answer.
 pub(crate) fn store_error(error: diesel::result::Error) -> StoreError {
     match error {
-        diesel::result::Error::DeserializationError(error) => StoreError::Corrupt(format!("a row of an idempotency_ table: {error}")),
+        diesel::result::Error::DeserializationError(error) => {
+            StoreError::Corrupt(format!("a row of an idempotency_ table: {error}"))
+        }
         error => StoreError::unavailable(error),
     }
 }
