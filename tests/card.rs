@@ -193,7 +193,7 @@ fn a_library_in_another_package_adds_its_methods() {
     agent.file("skills/src/lib.rs", &SEND.replace("send()", "stream()"));
     let told = agent.refused(&["check"]);
     assert!(told.contains("`message/send` has 2 handlers"), "{told}");
-    assert!(told.contains("fn stream in src/lib.rs of crate `skills`"), "{told}");
+    assert!(told.contains("fn stream in src/lib.rs of `skills`"), "{told}");
 
     // A library that the program never uses is not part of it.
     agent.file("skills/src/lib.rs", STREAM).file("agent/src/main.rs", &format!("{SEND}{PRINT}"));
@@ -206,6 +206,13 @@ fn a_library_in_another_package_adds_its_methods() {
     agent.package("skills", "skills", "", "idempotent", "");
     let told = agent.refused(&["check"]);
     assert!(told.contains("add `links = "), "{told}");
+
+    // Without a fragment, two handlers of one method are still one too many.
+    std::fs::remove_file(agent.path("skills/build.rs")).expect("a file");
+    agent.file("skills/src/lib.rs", SEND).file("agent/src/main.rs", &main);
+    let told = agent.refused(&["check"]);
+    assert!(told.contains("found in the `skills` crate") && told.contains("agent/src/main.rs"), "{told}");
+    assert!(told.contains("`by_exactly_one_handler`"), "{told}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use idempotent::{Config, ConfigError, ReplayId};
 #[command(version)]
 pub struct Flags {
     /// Address to listen on; port 0 picks a free one.
-    #[arg(long, default_value = "127.0.0.1:3000")]
+    #[arg(long, default_value = "127.0.0.1:3000", value_parser = address)]
     pub listen: String,
     /// Database of tasks and answers: a file's path, or `sqlite:PATH`.
     #[arg(long, default_value = "agent.db")]
@@ -39,6 +39,14 @@ pub struct Flags {
     /// Milliseconds after which a dead owner's operation may be taken over.
     #[arg(long, default_value_t = 30_000)]
     lease_ms: u64,
+}
+
+/// A host, by name or number, and a port.
+fn address(text: &str) -> Result<String, &'static str> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
+        _ => Err("expected HOST:PORT"),
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

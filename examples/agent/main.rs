@@ -80,17 +80,21 @@ async fn serve(flags: Flags, config: idempotent::Config) -> Result<(), Box<dyn s
         let _ = stopped.send(());
     });
     let mut serving = tokio::spawn(async move { serving.await });
-    tokio::select! {
-        failed = &mut serving => failed??,
-        _ = stopping => {
-            idempotency.drain(DRAIN).await;
-            // An open connection does not keep the process alive: what was answered is stored.
-            if let Ok(served) = tokio::time::timeout(LINGER, serving).await {
-                served??;
-            }
-        }
-    }
+    let served = tokio::select! {
+        // Also at the signal, when no connection is open; operations may run all the same.
+        served = &mut serving => Some(served),
+        _ = stopping => None,
+    };
+    idempotency.drain(DRAIN).await;
+    let served = match served {
+        Some(served) => Some(served),
+        // An open connection does not keep the process alive: what was answered is stored.
+        None => tokio::time::timeout(LINGER, serving).await.ok(),
+    };
     store.close().await;
+    if let Some(served) = served {
+        served??;
+    }
     Ok(())
 }
 

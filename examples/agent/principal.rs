@@ -52,7 +52,8 @@ impl<S: Sync> FromRequestParts<S> for Principal {
         }
         let line = std::str::from_utf8(line.as_bytes()).map_err(|_| Denied::Unauthorized)?;
         let (scheme, token) = line.split_once(' ').ok_or(Denied::Unauthorized)?;
-        match token.trim() {
+        // Spaces as HTTP knows them: others are part of the token.
+        match token.trim_matches([' ', '\t']) {
             _ if !scheme.eq_ignore_ascii_case("Bearer") => Err(Denied::Unauthorized),
             "" | "denied" => Err(Denied::Unauthorized),
             "limited" => Err(Denied::TooManyRequests),

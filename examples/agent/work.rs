@@ -60,7 +60,11 @@ impl Demo {
 
     /// Waits for the next working update.
     pub async fn interval(&self) {
-        tokio::time::sleep(Duration::from_millis(self.event_interval_ms)).await;
+        match self.event_interval_ms {
+            // A sleep takes at least a millisecond.
+            0 => tokio::task::yield_now().await,
+            millis => tokio::time::sleep(Duration::from_millis(millis)).await,
+        }
     }
 
     /// What the agent says to `text`.

@@ -14,10 +14,11 @@ use std::{
 use axum::{body::Body, extract::FromRef};
 use bytes::Bytes;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::{
     config::Config,
-    gate::{drive::patiently, flight::Flights},
+    gate::{flight::Flights, patience::patiently},
     metrics::Metrics,
     store::{ClaimToken, Store, StoreError},
 };
@@ -153,12 +154,12 @@ pub(crate) struct Engine<C: 'static> {
 }
 
 impl<C: 'static> Engine<C> {
-    /// Runs a task that drain waits for.
+    /// Runs a task that drain waits for, in the current span.
     pub(crate) fn spawn<F>(&self, task: F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.tasks.spawn(task);
+        self.tasks.spawn(task.in_current_span());
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -142,7 +142,7 @@ impl Refusal {
             Self::NotCanonicalizable { message_id, violation } => data
                 .member("message_id", message_id)
                 .text("reason", violation.reason().as_str())
-                .text("pointer", &violation.pointer()),
+                .text("pointer", violation.pointer()),
             Self::InProgress { message_id } => {
                 data.member("message_id", message_id).member("retry_after_seconds", &RETRY_AFTER_SECONDS.into())
             }

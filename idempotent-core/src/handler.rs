@@ -21,7 +21,7 @@ use crate::{
     error::{Refusal, shown},
     extension::{self, Activation, operation_of},
     gate::{
-        Answer, Ask, Caller, Ran, Work,
+        Answer, Ask, Caller, Extracting, Ran, Work,
         serve::{self, Served},
     },
     message_id::{Key, Scope, ToScope},
@@ -158,8 +158,11 @@ where
             parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(header::COOKIE);
         let activation = Activation::of(&parts.headers);
         let request = Request::from_parts(parts, Body::from(call.body()));
-        let execution = Execution { request: Some(request), state, reply: Reply::to(call.id()) };
-        let gated = Gated { call, idempotency, context, effects, activation, has_credentials, operation: PhantomData };
+        let extracting = Extracting::default();
+        let execution =
+            Execution { request: Some(request), state, reply: Reply::to(call.id()), extracting: extracting.clone() };
+        let work = Unfilled { context, effects, extracting };
+        let gated = Gated { call, idempotency, work, activation, has_credentials, operation: PhantomData };
         (gated, execution)
     }
 }
@@ -168,11 +171,17 @@ where
 pub struct Gated<O, C: 'static> {
     call: Arc<RpcCall>,
     idempotency: Idempotency<C>,
-    context: IdempotencyContext,
-    effects: Effects<C>,
+    work: Unfilled<C>,
     activation: Activation,
     has_credentials: bool,
     operation: PhantomData<fn() -> O>,
+}
+
+/// The surroundings of an operation whose code is still to come.
+struct Unfilled<C: 'static> {
+    context: IdempotencyContext,
+    effects: Effects<C>,
+    extracting: Extracting,
 }
 
 impl<O: Operation, C: 'static> Gated<O, C> {
@@ -182,9 +191,10 @@ impl<O: Operation, C: 'static> Gated<O, C> {
     where
         F: Future<Output = Answer> + Send + 'static,
     {
-        let Self { call, idempotency, context, effects, activation, has_credentials, .. } = self;
+        let Self { call, idempotency, work, activation, has_credentials, .. } = self;
         let caller = Caller { id: call.id(), dialect: call.dialect(), activation };
-        let work = Work { run: Box::pin(execution), context, effects };
+        let Unfilled { context, effects, extracting } = work;
+        let work = Work { run: Box::pin(execution), context, effects, extracting };
         let request =
             Keyed { method: O::METHOD, on_takeover: O::ON_TAKEOVER, call: &call, caller, scope, has_credentials };
         pass(&idempotency, request, work).await
@@ -269,6 +279,7 @@ pub struct Execution<S> {
     request: Option<Request>,
     state: S,
     reply: Reply,
+    extracting: Extracting,
 }
 
 impl<S: Send + Sync + 'static> Execution<S> {
@@ -276,7 +287,9 @@ impl<S: Send + Sync + 'static> Execution<S> {
     #[doc(hidden)]
     pub async fn last<T: FromRequest<S, M>, M>(&mut self) -> Result<T, Answer> {
         let request = self.request.take().unwrap_or_default();
+        self.extracting.set(true);
         let extracted = T::from_request(request, &self.state).await;
+        self.extracting.set(false);
         extracted.map_err(|rejection| Answer(Ran::Refused(rejection.into_response())))
     }
 

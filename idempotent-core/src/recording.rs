@@ -261,10 +261,17 @@ impl Recording {
         self.grown.notify_waiters();
     }
 
-    /// A reader from the first byte; `None` when the first bytes are gone for good.
+    /// Ends the recording when its writer ends without having done so, for instance with its runtime: readers do not wait
+    /// for what will never come.
+    pub(crate) fn cut_unless_finished(self: &Arc<Self>) -> CutUnlessFinished {
+        CutUnlessFinished(Arc::clone(self))
+    }
+
+    /// A reader from the first byte; `None` when the first bytes are gone for good, or are about to be.
     pub(crate) fn read(self: &Arc<Self>) -> Option<Reader> {
         let mut tape = self.tape();
-        if tape.lossy {
+        let chunks_will_go = tape.overflowed && tape.spilled() > 0;
+        if tape.lossy || chunks_will_go {
             return None;
         }
         let id = tape.next_reader;
@@ -272,6 +279,15 @@ impl Recording {
         tape.readers.insert(id, 0);
         drop(tape);
         Some(Reader { recording: Arc::clone(self), id, position: 0 })
+    }
+}
+
+/// Made by [`Recording::cut_unless_finished`].
+pub(crate) struct CutUnlessFinished(Arc<Recording>);
+
+impl Drop for CutUnlessFinished {
+    fn drop(&mut self) {
+        self.0.finish(End::Cut);
     }
 }
 

@@ -39,7 +39,9 @@ impl Head {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         *headers = self.headers.clone();
-        extension::echo(headers, delivery.activation);
+        if delivery.activation.activated {
+            extension::echo(headers, delivery.activation);
+        }
         if delivery.marked_replayed {
             headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
         }

@@ -53,10 +53,14 @@ fn expand(facade: &Path, listing: &Listing, compiling: &Compiling) -> Result<Tok
     let Some(card) = &listing.card else {
         return Err(FRAGMENT_ONLY.to_owned());
     };
-    if let Compiling::UnreadBinary(name) = compiling {
+    let unread = match compiling {
+        Compiling::UnreadBinary(name) => Some((format!("of `{name}`"), format!(".bin(\"{name}\", \"path/main.rs\")"))),
+        Compiling::UnreadLib => Some(("of this library".to_owned(), ".lib(\"path/lib.rs\")".to_owned())),
+        Compiling::Lib | Compiling::Binary(_) | Compiling::Test => None,
+    };
+    if let Some((what, call)) = unread {
         return Err(format!(
-            "build.rs has not read the sources of `{name}`: name it there, \
-             `agent_card(…).bin(\"{name}\", \"path/of/its/main.rs\")`; if it is new, touch build.rs"
+            "build.rs has not read the sources {what}: name it there, `agent_card(…){call}`; if it is new, touch build.rs"
         ));
     }
     let WrittenCard { path, places } = card;
@@ -101,7 +105,7 @@ fn places(facade: &Path, places: &Places) -> TokenStream {
 ///
 /// Tests are left alone: they see handlers of their own beside, or instead of, the agent's.
 fn proofs(facade: &Path, listing: &Listing, compiling: &Compiling) -> TokenStream {
-    if *compiling == Compiling::Other {
+    if *compiling == Compiling::Test {
         return TokenStream::new();
     }
     let annotated = quote!(#facade::__private::AnnotatedBy);
@@ -149,4 +153,119 @@ fn answered(listed: &ListedMethod, annotated: &TokenStream) -> TokenStream {
 /// A brace in such a message would name a type parameter.
 fn braces_doubled(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path as File;
+
+    use idempotent_build::card::Origin;
+
+    use super::*;
+
+    fn listing() -> Listing {
+        let mut listing = Listing::new("travel", File::new("/travel"));
+        listing.lib = true;
+        listing.card = Some(WrittenCard {
+            path: "/out/agent-card.json".into(),
+            places: Places { required: 10..14, ttl_seconds: 20..25, max_cache_entries: 30..36 },
+        });
+        listing.methods.push(ListedMethod {
+            method: "jobs/{start}".to_owned(),
+            extension: Some("urn:jobs".to_owned()),
+            origin: Origin::Lib,
+            place: "fn start in src/jobs.rs".to_owned(),
+        });
+        listing
+    }
+
+    fn expansion(listing: &Listing, compiling: &Compiling) -> String {
+        let tokens = expand(&syn::parse_quote!(::idempotent), listing, compiling).expect("a card");
+        let file: syn::File = syn::parse_quote!(const CARD: Card = #tokens;);
+        prettyplease::unparse(&file)
+    }
+
+    #[test]
+    fn each_method_has_a_proof_with_its_own_words() {
+        assert_eq!(
+            expansion(&listing(), &Compiling::Lib),
+            r#"const CARD: Card = {
+    #[cfg(not(test))]
+    const _: () = {
+        const _: () = {
+            #[diagnostic::on_unimplemented(
+                message = "the AgentCard lists `jobs/{{start}}`, but no handler of it is part of this program",
+                label = "`jobs/{{start}}` has no handler",
+                note = "build.rs found: fn start in src/jobs.rs",
+                note = "a handler in another crate must be used here, and a cfg that build.rs sets itself must be told there"
+            )]
+            trait Answered<Handler> {}
+            #[diagnostic::do_not_recommend]
+            impl<
+                Method: ::idempotent::__private::AnnotatedBy<Handler>,
+                Handler,
+            > Answered<Handler> for Method {}
+            const fn by_exactly_one_handler<
+                Method: Answered<TheOneHandler>,
+                TheOneHandler,
+            >() {}
+            by_exactly_one_handler::<
+                ::idempotent::__private::MethodKey<HASH>,
+                _,
+            >()
+        };
+    };
+    const CARD: ::idempotent::__private::Card = ::idempotent::__private::Card::from_build(
+        ::core::include_str!("/out/agent-card.json"),
+        ::idempotent::__private::CardPlaces {
+            required: (10usize, 14usize),
+            ttl_seconds: (20usize, 25usize),
+            max_cache_entries: (30usize, 36usize),
+        },
+        &[
+            ::idempotent::__private::CardMethod {
+                method: "jobs/{start}",
+                extension: ::core::option::Option::Some("urn:jobs"),
+            },
+        ],
+    );
+    CARD
+};
+"#
+            .replace("HASH", &format!("{}u64", method_hash("jobs/{start}")))
+        );
+    }
+
+    #[test]
+    fn without_a_prelude_the_proof_has_no_words() {
+        let mut listing = listing();
+        listing.no_prelude = true;
+        let expansion = expansion(&listing, &Compiling::Lib);
+        assert!(!expansion.contains("diagnostic"), "{expansion}");
+        assert!(expansion.contains("by_exactly_one_handler::<"), "{expansion}");
+    }
+
+    #[test]
+    fn tests_are_left_alone() {
+        let expansion = expansion(&listing(), &Compiling::Test);
+        assert!(!expansion.contains("by_exactly_one_handler") && expansion.contains("jobs/{start}"), "{expansion}");
+    }
+
+    #[test]
+    fn what_was_not_read_is_told_with_the_call_that_reads_it() {
+        let facade = syn::parse_quote!(::idempotent);
+        let told = |compiling| expand(&facade, &listing(), &compiling).expect_err("not read");
+        assert!(told(Compiling::UnreadBinary("serve".to_owned())).contains(r#".bin("serve", "path/main.rs")"#));
+        assert!(told(Compiling::UnreadLib).contains(r#".lib("path/lib.rs")"#));
+        let mut fragment = listing();
+        fragment.card = None;
+        let told = expand(&facade, &fragment, &Compiling::Lib).expect_err("a fragment");
+        assert!(told.contains("emits a fragment"), "{told}");
+    }
+
+    #[test]
+    fn arguments_are_refused() {
+        let told = agent_card(quote!(::idempotent; "agent-card.json")).to_string();
+        assert!(told.contains("agent_card!() takes no arguments"), "{told}");
+    }
 }

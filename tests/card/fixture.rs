@@ -10,6 +10,9 @@ pub(crate) const BASE_CARD: &str = r#"{
   "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": []
 }"#;
 
+const OF_ANOTHER_PACKAGE: &str = r#"{"format": 1, "package": "another", "dir": "/another", "lib": true,
+    "binaries": [], "card": null, "no_prelude": false, "methods": []}"#;
+
 /// A build script that makes a card.
 pub(crate) const BUILD_RS: &str = "fn main() { idempotent_build::agent_card(\"base.json\").emit(); }\n";
 
@@ -31,11 +34,14 @@ impl Workspace {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("card").join(name);
         let _ = fs::remove_dir_all(&dir);
         let workspace = Self { name, dir };
-        workspace
-            .file("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n[profile.dev]\ndebug = false\n");
+        workspace.file(
+            "Cargo.toml",
+            "[workspace]\nresolver = \"3\"\nmembers = [\"agent\"]\n\n[profile.dev]\ndebug = false\n",
+        );
         // The versions are those of this workspace: nothing is looked up anywhere.
         let lock = fs::read_to_string(root().join("Cargo.lock")).expect("the workspace's lock file");
         workspace.file("Cargo.lock", &lock);
+        workspace.file("of-another-package.json", OF_ANOTHER_PACKAGE);
         workspace
     }
 
@@ -87,7 +93,8 @@ impl Workspace {
             .env("CARGO_NET_OFFLINE", "true")
             .env("CARGO_TERM_COLOR", "never")
             .env_remove("RUSTFLAGS")
-            .env_remove("IDEMPOTENT_CARD")
+            // A test that runs in a package with a card sees this variable, and so does what it builds.
+            .env("IDEMPOTENT_CARD", self.path("of-another-package.json"))
             .output()
             .expect("cargo runs");
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();

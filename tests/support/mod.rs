@@ -1,12 +1,16 @@
 //! The example agent as a real process, and a client that talks to it over TCP.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+pub mod database;
+pub mod launch;
+pub mod raw;
 
 use std::{
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::OnceLock,
+    sync::{Mutex, OnceLock, mpsc},
     time::{Duration, Instant},
 };
 
@@ -52,6 +56,8 @@ pub struct Agent {
     pub address: String,
     database: PathBuf,
     flags: Vec<String>,
+    env: Vec<(String, String)>,
+    printed: Mutex<mpsc::Receiver<String>>,
     folder: Option<TempDir>,
     client: reqwest::Client,
 }
@@ -59,23 +65,35 @@ pub struct Agent {
 impl Agent {
     /// Starts an agent on a database of its own.
     pub fn start(flags: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let database = folder.path().join("agent.db");
-        let mut agent = Self::start_on(&database, flags);
-        agent.folder = Some(folder);
-        agent
+        Self::start_with(flags, &[])
     }
 
     /// Starts an agent on a database that others may use too.
     pub fn start_on(database: &Path, flags: &[&str]) -> Self {
+        Self::launch(database, flags, &[])
+    }
+
+    /// Starts an agent on a database of its own, with variables in its environment.
+    pub fn start_with(flags: &[&str], env: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let database = folder.path().join("agent.db");
+        let mut agent = Self::launch(&database, flags, env);
+        agent.folder = Some(folder);
+        agent
+    }
+
+    fn launch(database: &Path, flags: &[&str], env: &[(&str, &str)]) -> Self {
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (process, url) = spawn(database, &flags);
+        let env: Vec<_> = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let (process, url, printed) = spawn(database, &flags, &env);
         Self {
             process,
             address: url.trim_start_matches("http://").to_owned(),
             url,
             database: database.to_owned(),
             flags,
+            env,
+            printed: Mutex::new(printed),
             folder: None,
             client: client(),
         }
@@ -86,6 +104,12 @@ impl Agent {
         &self.database
     }
 
+    /// The next lines that it prints.
+    pub fn printed(&self, lines: usize) -> Vec<String> {
+        let printed = self.printed.lock().expect("no panic");
+        (0..lines).map(|_| printed.recv_timeout(Duration::from_secs(30)).expect("a line")).collect()
+    }
+
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
@@ -93,8 +117,9 @@ impl Agent {
     /// Starts the program again on the same database, after it has ended.
     pub fn restart(&mut self) {
         self.kill();
-        let (process, url) = spawn(&self.database, &self.flags);
+        let (process, url, printed) = spawn(&self.database, &self.flags, &self.env);
         self.process = process;
+        self.printed = Mutex::new(printed);
         self.address = url.trim_start_matches("http://").to_owned();
         self.url = url;
         self.client = client();
@@ -157,6 +182,13 @@ impl Agent {
         self.post(&[("a2a-extensions", URI)], request.to_string()).await
     }
 
+    /// Posts an activated request to another path than `/`.
+    pub async fn post_to(&self, path: &str, request: &Value) -> Answer {
+        let request = self.client.post(format!("{}{path}", self.url)).body(request.to_string());
+        let response = request.header("a2a-extensions", URI).send().await.expect("the agent answers");
+        Answer::read(response).await.expect("the body is whole")
+    }
+
     /// Posts an activated request; the connection may break.
     pub async fn try_call(&self, request: &Value) -> reqwest::Result<Answer> {
         self.try_post(&[("a2a-extensions", URI)], request.to_string()).await
@@ -169,7 +201,12 @@ impl Agent {
 
     /// How many executions have succeeded for callers without a token.
     pub async fn executions(&self) -> u64 {
-        let answer = self.post(&[], json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/list"}).to_string()).await;
+        self.executions_seen_with(&[]).await
+    }
+
+    /// How many executions have succeeded for the callers who send these headers.
+    pub async fn executions_seen_with(&self, headers: &[(&str, &str)]) -> u64 {
+        let answer = self.post(headers, json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/list"}).to_string()).await;
         answer.json()["result"]["totalSize"].as_u64().expect("a count")
     }
 
@@ -191,7 +228,7 @@ fn client() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().expect("a client")
 }
 
-fn spawn(database: &Path, flags: &[String]) -> (Child, String) {
+fn spawn(database: &Path, flags: &[String], env: &[(String, String)]) -> (Child, String, mpsc::Receiver<String>) {
     let mut process = Command::new(program())
         .args(["--listen", "127.0.0.1:0", "--database-url"])
         .arg(database)
@@ -199,6 +236,7 @@ fn spawn(database: &Path, flags: &[String]) -> (Child, String) {
         .env_remove("AIWG_IDEMPOTENCY_TTL")
         .env_remove("AIWG_IDEMPOTENCY_MAX_ENTRIES")
         .env("RUST_LOG", "off")
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -206,9 +244,10 @@ fn spawn(database: &Path, flags: &[String]) -> (Child, String) {
     let mut lines = BufReader::new(process.stdout.take().expect("piped")).lines();
     let first = lines.next().expect("the agent says where it listens").expect("text");
     let url = first.strip_prefix("listening on ").expect(&first).to_owned();
+    let (printed, more) = mpsc::channel();
     // Keeps the pipe open: a program that prints into a closed one would be killed.
-    std::thread::spawn(move || lines.for_each(drop));
-    (process, url)
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| _ = printed.send(line)));
+    (process, url, more)
 }
 
 /// A whole response.
@@ -237,14 +276,23 @@ impl Answer {
         self.headers.get("idempotent-replayed").is_some_and(|value| value == "true")
     }
 
+    /// A header's value, if it is there exactly once.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next()?;
+        assert!(values.next().is_none(), "`{name}` is there more than once");
+        value.to_str().ok()
+    }
+
     /// `error.data.code`.
     pub fn code(&self) -> String {
         self.json()["error"]["data"]["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What two copies of one answer have in common: everything but `Date` and the mark of a replay.
+    /// What two copies of one answer have in common: everything but `Date`, what the connection needs, and the mark of a
+    /// replay.
     pub fn without_mark(&self) -> (StatusCode, Vec<(String, Vec<u8>)>, Bytes) {
-        let own = ["date", "idempotent-replayed"];
+        let own = ["date", "connection", "content-length", "transfer-encoding", "idempotent-replayed"];
         let headers = self.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
         let headers = headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect();
         (self.status, headers, self.body.clone())

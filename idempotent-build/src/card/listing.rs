@@ -4,6 +4,8 @@
 //! attribute reads it to refuse a handler that the card lacks; `agent_card!()` reads it to demand a handler for each entry.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +22,12 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     format: u32,
-    /// The library's crate name, if the build script read a library.
-    pub lib: Option<String>,
+    /// The package's name.
+    pub package: String,
+    /// The package's folder: programs that Cargo runs, and what they build, see the variables of other packages.
+    pub dir: PathBuf,
+    /// Whether the build script read the package's library.
+    pub lib: bool,
     /// The binaries and examples that it read.
     pub binaries: Vec<String>,
     /// The card, if this is one; `None` for a fragment.
@@ -72,17 +78,29 @@ pub enum Origin {
 pub enum Compiling {
     /// The library that the build script read.
     Lib,
+    /// A library that it did not read.
+    UnreadLib,
     /// A binary or an example that the build script read.
     Binary(String),
     /// A binary or an example that it did not read.
     UnreadBinary(String),
-    /// Something else: a test, a benchmark, a documentation test.
-    Other,
+    /// A test, a benchmark or a documentation test.
+    Test,
 }
 
 impl Listing {
-    pub(super) fn new(lib: Option<String>, binaries: Vec<String>, methods: Vec<ListedMethod>) -> Self {
-        Self { format: FORMAT, lib, binaries, card: None, no_prelude: false, methods }
+    /// An empty listing of the package `package` in the folder `dir`.
+    pub fn new(package: &str, dir: &Path) -> Self {
+        Self {
+            format: FORMAT,
+            package: package.to_owned(),
+            dir: dir.to_owned(),
+            lib: false,
+            binaries: Vec::new(),
+            card: None,
+            no_prelude: false,
+            methods: Vec::new(),
+        }
     }
 
     /// The listing of the package that is being compiled; `None` if its build script makes no card.
@@ -90,9 +108,28 @@ impl Listing {
     /// # Errors
     ///
     /// The file cannot be read, or an `idempotent-build` of another version wrote it: a message that says what to do.
-    pub fn of_this_package() -> Option<Result<Self, String>> {
-        let path = std::env::var_os(LISTING_VARIABLE)?;
-        Some(Self::read(Path::new(&path)))
+    pub fn of_this_package() -> Option<Result<Arc<Self>, String>> {
+        let path = PathBuf::from(std::env::var_os(LISTING_VARIABLE)?);
+        let dir = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
+        let listing = Self::cached(&path);
+        listing.map(|listing| (listing.dir == dir).then_some(listing)).transpose()
+    }
+
+    /// Reads a listing once for all the handlers of a crate. A compiler that lives longer sees that the file has changed.
+    fn cached(path: &Path) -> Result<Arc<Self>, String> {
+        static LAST: Mutex<Option<(PathBuf, SystemTime, Arc<Listing>)>> = Mutex::new(None);
+
+        let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some((known, at, listing)), Some(modified)) = (&*last, modified)
+            && known == path
+            && *at == modified
+        {
+            return Ok(Arc::clone(listing));
+        }
+        let listing = Arc::new(Self::read(path)?);
+        *last = modified.map(|modified| (path.to_owned(), modified, Arc::clone(&listing)));
+        Ok(listing)
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, String> {
@@ -116,20 +153,19 @@ impl Listing {
 
     /// Which crate is being compiled, as Cargo's variables tell.
     pub fn compiling(&self) -> Compiling {
-        let variable = |name: &str| std::env::var(name).ok();
-        // rustdoc compiles each documentation test under the package's variables, as if it were the library.
-        if variable("UNSTABLE_RUSTDOC_TEST_PATH").is_some() {
-            return Compiling::Other;
-        }
-        self.compiling_as(variable("CARGO_BIN_NAME"), variable("CARGO_CRATE_NAME"))
+        self.compiling_under(|name| std::env::var(name).ok())
     }
 
-    fn compiling_as(&self, binary: Option<String>, crate_name: Option<String>) -> Compiling {
-        match binary {
+    fn compiling_under(&self, variable: impl Fn(&str) -> Option<String>) -> Compiling {
+        // Cargo sets the first for integration tests and benchmarks, rustdoc the second for documentation tests.
+        if ["CARGO_TARGET_TMPDIR", "UNSTABLE_RUSTDOC_TEST_PATH"].iter().any(|name| variable(name).is_some()) {
+            return Compiling::Test;
+        }
+        match variable("CARGO_BIN_NAME") {
             Some(name) if self.binaries.contains(&name) => Compiling::Binary(name),
             Some(name) => Compiling::UnreadBinary(name),
-            None if self.lib.is_some() && self.lib == crate_name => Compiling::Lib,
-            None => Compiling::Other,
+            None if self.lib => Compiling::Lib,
+            None => Compiling::UnreadLib,
         }
     }
 
@@ -148,7 +184,7 @@ impl Listing {
         let own = match compiling {
             Compiling::Lib => Origin::Lib,
             Compiling::Binary(name) => Origin::Binary(name.clone()),
-            Compiling::UnreadBinary(_) | Compiling::Other => return None,
+            Compiling::UnreadLib | Compiling::UnreadBinary(_) | Compiling::Test => return None,
         };
         let method = canonical_method(method);
         let listed = self
@@ -170,8 +206,8 @@ fn reaches(compiling: &Compiling, origin: &Origin, card: bool) -> bool {
     match (compiling, origin) {
         (_, Origin::Lib | Origin::Declared | Origin::Fragment(_)) => true,
         (Compiling::Binary(own), Origin::Binary(name)) => own == name,
-        (Compiling::Lib | Compiling::Other, Origin::Binary(_)) => card,
-        (Compiling::UnreadBinary(_), Origin::Binary(_)) => false,
+        (Compiling::Lib | Compiling::Test, Origin::Binary(_)) => card,
+        (Compiling::UnreadLib | Compiling::UnreadBinary(_), Origin::Binary(_)) => false,
     }
 }
 
@@ -194,10 +230,10 @@ mod tests {
     }
 
     fn listing() -> Listing {
-        Listing::new(
-            Some("travel".to_owned()),
-            vec!["one".to_owned(), "two".to_owned()],
-            vec![
+        Listing {
+            lib: true,
+            binaries: vec!["one".to_owned(), "two".to_owned()],
+            methods: vec![
                 listed("a", Origin::Lib),
                 listed("b", Origin::Binary("one".to_owned())),
                 listed("c", Origin::Binary("two".to_owned())),
@@ -205,7 +241,8 @@ mod tests {
                 listed("e", Origin::Declared),
                 listed("message/send", Origin::Lib),
             ],
-        )
+            ..Listing::new("travel", Path::new("/travel"))
+        }
     }
 
     fn names(methods: Vec<&ListedMethod>) -> Vec<&str> {
@@ -215,12 +252,17 @@ mod tests {
     #[test]
     fn a_crate_is_known_by_cargos_variables() {
         let listing = listing();
-        let as_one =
-            |binary: Option<&str>, name: &str| listing.compiling_as(binary.map(str::to_owned), Some(name.to_owned()));
-        assert_eq!(as_one(None, "travel"), Compiling::Lib);
-        assert_eq!(as_one(Some("one"), "one"), Compiling::Binary("one".to_owned()));
-        assert_eq!(as_one(Some("three"), "three"), Compiling::UnreadBinary("three".to_owned()));
-        assert_eq!(as_one(None, "some_test"), Compiling::Other);
+        let under = |set: &[(&str, &str)]| {
+            let value = |name: &str| set.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned());
+            listing.compiling_under(value)
+        };
+        assert_eq!(under(&[]), Compiling::Lib);
+        assert_eq!(under(&[("CARGO_BIN_NAME", "one")]), Compiling::Binary("one".to_owned()));
+        assert_eq!(under(&[("CARGO_BIN_NAME", "three")]), Compiling::UnreadBinary("three".to_owned()));
+        assert_eq!(under(&[("CARGO_TARGET_TMPDIR", "/tmp")]), Compiling::Test);
+        assert_eq!(under(&[("UNSTABLE_RUSTDOC_TEST_PATH", "src/lib.rs")]), Compiling::Test);
+        let without_lib = Listing { lib: false, ..listing.clone() };
+        assert_eq!(without_lib.compiling_under(|_| None), Compiling::UnreadLib);
     }
 
     #[test]
@@ -238,10 +280,26 @@ mod tests {
         let listing = listing();
         assert_eq!(listing.lacks("SendMessage", &Compiling::Lib), None);
         assert_eq!(listing.lacks("e", &Compiling::Lib), None);
-        assert_eq!(listing.lacks("anything", &Compiling::Other), None);
+        assert_eq!(listing.lacks("anything", &Compiling::Test), None);
         let told = listing.lacks("b", &Compiling::Lib).expect("a message");
         assert!(told.contains("lacks `b`") && told.contains(".declare(\"b\")"), "{told}");
         assert!(listing.lacks("b", &Compiling::Binary("two".to_owned())).is_some());
+    }
+
+    #[test]
+    fn a_listing_is_read_again_when_its_file_has_changed() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("listing.json");
+        let write = |listing: &Listing, at: u64| {
+            std::fs::write(&path, serde_json::to_string(listing).expect("JSON")).expect("a file");
+            let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(at);
+            std::fs::File::options().append(true).open(&path).and_then(|file| file.set_modified(time)).expect("a time");
+        };
+        write(&listing(), 1);
+        assert_eq!(*Listing::cached(&path).expect("a listing"), listing());
+        let other = Listing { lib: false, ..listing() };
+        write(&other, 2);
+        assert_eq!(*Listing::cached(&path).expect("a listing"), other);
     }
 
     #[test]

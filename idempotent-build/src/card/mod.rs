@@ -49,7 +49,7 @@ use std::path::{Path, PathBuf};
 pub use listing::{Compiling, LISTING_VARIABLE, ListedMethod, Listing, Origin, Places, WrittenCard, unlisted};
 
 use emit::CardPlan;
-use sources::{Crate, Package, Sources};
+use sources::{Package, Sources};
 
 /// Begins a card from the base card at `base`, a path relative to the package.
 ///
@@ -132,13 +132,12 @@ impl Fragment {
 macro_rules! reading {
     ($builder:ty) => {
         impl $builder {
-            /// Reads the library `name`, whose root is `root`.
+            /// Reads the library whose root is `root`.
             ///
             /// Once a crate is named, only those that are named are read. Otherwise these are, where they exist:
             /// `src/lib.rs`, `src/main.rs`, and each binary in `src/bin`.
-            pub fn lib(mut self, name: &str, root: impl Into<PathBuf>) -> Self {
-                let name = name.replace('-', "_");
-                self.sources().crates.push(Crate { origin: Origin::Lib, name, root: root.into() });
+            pub fn lib(mut self, root: impl Into<PathBuf>) -> Self {
+                self.sources().crates.push(sources::library(root));
                 self
             }
 

@@ -25,8 +25,6 @@ pub(super) struct Sources {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Crate {
     pub(super) origin: Origin,
-    /// The crate's name, for a library.
-    pub(super) name: String,
     /// Its root file, relative to the package.
     pub(super) root: PathBuf,
 }
@@ -70,10 +68,7 @@ impl Package {
     /// The crates that Cargo finds by itself.
     fn usual_crates(&self) -> Vec<Crate> {
         let package = self.variable("CARGO_PKG_NAME");
-        let mut crates = vec![
-            Crate { origin: Origin::Lib, name: package.replace('-', "_"), root: "src/lib.rs".into() },
-            binary(package, "src/main.rs"),
-        ];
+        let mut crates = vec![library("src/lib.rs"), binary(package, "src/main.rs")];
         let entries = std::fs::read_dir(self.dir.join(BINARIES)).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
@@ -93,8 +88,12 @@ impl Package {
     }
 }
 
+pub(super) fn library(root: impl Into<PathBuf>) -> Crate {
+    Crate { origin: Origin::Lib, root: root.into() }
+}
+
 pub(super) fn binary(name: &str, root: impl Into<PathBuf>) -> Crate {
-    Crate { origin: Origin::Binary(name.to_owned()), name: name.to_owned(), root: root.into() }
+    Crate { origin: Origin::Binary(name.to_owned()), root: root.into() }
 }
 
 impl Sources {
@@ -107,8 +106,11 @@ impl Sources {
         let mut wrong = Vec::new();
         let cfg = self.cfg(package, &mut wrong);
         let crates = self.crates(package, &mut wrong);
-        let mut found =
-            Found { listing: Listing::new(None, Vec::new(), Vec::new()), files: Vec::new(), warnings: Vec::new() };
+        let mut found = Found {
+            listing: Listing::new(package.variable("CARGO_PKG_NAME"), &package.dir),
+            files: Vec::new(),
+            warnings: Vec::new(),
+        };
         for one in &crates {
             found.read_crate(one, package, &cfg);
         }
@@ -140,7 +142,7 @@ impl Sources {
             if usual.is_empty() {
                 wrong.push(
                     "there is neither src/lib.rs nor src/main.rs nor anything in src/bin; \
-                     name the crate in build.rs: `.lib(\"name\", \"path/lib.rs\")` or `.bin(\"name\", \"path/main.rs\")`"
+                     name the crate in build.rs: `.lib(\"path/lib.rs\")` or `.bin(\"name\", \"path/main.rs\")`"
                         .to_owned(),
                 );
             }
@@ -148,7 +150,7 @@ impl Sources {
         }
         for one in &self.crates {
             if !package.dir.join(&one.root).is_file() {
-                wrong.push(format!("the root of crate `{}` is not there: {}", one.name, one.root.display()));
+                wrong.push(format!("the crate root {} is not there", one.root.display()));
             }
         }
         self.crates.clone()
@@ -159,7 +161,7 @@ impl Found {
     fn read_crate(&mut self, one: &Crate, package: &Package, cfg: &CfgSet) {
         match &one.origin {
             Origin::Binary(name) => self.listing.binaries.push(name.clone()),
-            _ => self.listing.lib = Some(one.name.clone()),
+            _ => self.listing.lib = true,
         }
         let walked = Walked::read(&package.dir.join(&one.root), cfg);
         self.listing.no_prelude |= walked.no_prelude;
@@ -202,16 +204,14 @@ impl Found {
     }
 
     fn add_fragment(&mut self, fragment: Listing) {
-        let Some(library) = fragment.lib else {
-            return;
-        };
+        let name = fragment.package;
         for mut method in fragment.methods {
             if matches!(method.origin, Origin::Binary(_)) {
                 continue;
             }
             if !matches!(method.origin, Origin::Fragment(_)) {
-                method.place = format!("{} of crate `{library}`", method.place);
-                method.origin = Origin::Fragment(library.clone());
+                method.place = format!("{} of `{name}`", method.place);
+                method.origin = Origin::Fragment(name.clone());
             }
             // Two dependencies may both pass on what a third one declares.
             if !self.listing.methods.contains(&method) {

@@ -10,12 +10,13 @@ use http::{HeaderMap, header};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 use super::{
     Answer, Ask, Caller, Ran, Work,
-    flight::{Flight, Kept, Phase, Settled},
+    claim::{claim, release},
+    flight::{Kept, Landing, Phase, Settled},
     heartbeat::Heartbeat,
+    patience::{Retries, patiently},
 };
 use crate::{
     effects::Effects,
@@ -24,59 +25,17 @@ use crate::{
     response::{Delivery, Head},
     rpc::{RpcError, reply::Failed, stream::data_line},
     store::{
-        Claim, ClaimOutcome, ClaimRequest, ClaimToken, CompleteOutcome, Completion, Effect, EffectError, Occupant,
-        Store, StoreError, StoreResult, StoredBody, StoredResponse,
+        Claim, ClaimToken, CompleteOutcome, Completion, Effect, EffectError, Store, StoreError, StoreResult,
+        StoredBody, StoredResponse,
     },
 };
 
-/// How long the gate waits for one call of the store.
-pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(15);
-
-/// Pauses between looks at a key that another process holds.
-pub(super) const FIRST_LOOK: Duration = Duration::from_millis(10);
-const LAST_LOOK: Duration = Duration::from_millis(100);
-
-/// Pauses between tries to store an answer whose store failed.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LAST_RETRY: Duration = Duration::from_secs(5);
-
-pub(super) fn longer(pause: Duration, at_most: Duration) -> Duration {
-    (pause * 2).min(at_most)
-}
-
-pub(super) fn next_look(pause: Duration) -> Duration {
-    longer(pause, LAST_LOOK)
-}
-
-/// Calls the store, but not for ever.
-pub(crate) async fn patiently<T>(call: BoxFuture<'_, StoreResult<T>>) -> StoreResult<T> {
-    match tokio::time::timeout(STORE_PATIENCE, call).await {
-        Ok(result) => result,
-        Err(elapsed) => Err(StoreError::unavailable(elapsed)),
-    }
-}
-
-impl From<&StoreError> for Settled {
-    fn from(error: &StoreError) -> Self {
-        match error {
-            StoreError::Unavailable(_) => Self::Unavailable,
-            StoreError::Corrupt(_) => Self::Corrupt,
-        }
-    }
-}
-
 /// Claims the flight's key and, when that is won, runs the operation to its end.
-pub(crate) async fn drive<C: 'static>(
-    engine: Arc<Engine<C>>,
-    flight: Arc<Flight>,
-    ask: Ask,
-    work: Work<C>,
-    own: oneshot::Sender<Response>,
-) {
-    let landing = Landing { engine: Arc::clone(&engine), flight: Arc::clone(&flight) };
+pub(crate) async fn drive<C: 'static>(landing: Landing<C>, ask: Ask, work: Work<C>, own: oneshot::Sender<Response>) {
     let Some(claim) = claim(&landing, &ask).await else { return };
+    let engine = Arc::clone(&landing.engine);
     work.context.set(&claim, ask.request_hash);
-    flight.enter(Phase::Running);
+    landing.flight.enter(Phase::Running);
     let heartbeat = Heartbeat::start(Arc::clone(&engine.store), claim.clone(), engine.config.lease);
     let under = Under { ask: &ask, claim, landing, heartbeat };
     run(&engine, Some(under), &ask.caller, work, own).await;
@@ -90,104 +49,6 @@ pub(crate) async fn drive_unkeyed<C: 'static>(
     own: oneshot::Sender<Response>,
 ) {
     run(&engine, None, &caller, work, own).await;
-}
-
-/// Settles a flight, at the latest when its task ends, however it ends.
-struct Landing<C: 'static> {
-    engine: Arc<Engine<C>>,
-    flight: Arc<Flight>,
-}
-
-impl<C: 'static> Landing<C> {
-    /// Takes the flight off the board, then tells its followers: whoever comes in between asks the store.
-    fn settle(&self, settled: Settled) {
-        self.engine.flights.remove(&self.flight);
-        self.flight.enter(Phase::Settled(settled));
-    }
-}
-
-impl<C: 'static> Drop for Landing<C> {
-    fn drop(&mut self) {
-        self.engine.flights.remove(&self.flight);
-        if !self.flight.is_settled() {
-            self.flight.enter(Phase::Settled(Settled::Superseded));
-        }
-    }
-}
-
-/// Waits until the key is ours. `None` when it never will be; the flight is settled then.
-async fn claim<C: 'static>(landing: &Landing<C>, ask: &Ask) -> Option<Claim> {
-    let Landing { engine, flight } = landing;
-    let request = ClaimRequest {
-        key: ask.key.clone(),
-        request_hash: ask.request_hash,
-        operation: ask.operation.into(),
-        lease: engine.config.lease,
-        on_takeover: ask.on_takeover,
-        nonce: Uuid::now_v7(),
-    };
-    let mut pause = FIRST_LOOK;
-    loop {
-        let mut occupant = match patiently(engine.store.claim(request.clone())).await {
-            Ok(ClaimOutcome::Won(claim)) => return Some(claim),
-            Ok(ClaimOutcome::Occupied(occupant)) => occupant,
-            Err(error) => {
-                tracing::error!(%error, "a claim failed");
-                landing.settle((&error).into());
-                engine.spawn(give_back(Arc::clone(engine), request));
-                return None;
-            }
-        };
-        loop {
-            match occupant {
-                Occupant::InFlight { request_hash, operation, .. } => {
-                    flight.enter(Phase::Elsewhere { request_hash, operation });
-                }
-                settled => {
-                    landing.settle(Settled::Occupied(Box::new(settled)));
-                    return None;
-                }
-            }
-            engine.store.changed(&ask.key, pause).await;
-            pause = next_look(pause);
-            if engine.flights.remove_unfollowed(flight) {
-                return None;
-            }
-            match patiently(engine.store.inspect(&ask.key)).await {
-                Ok(Some(still)) => occupant = still,
-                Ok(None) if engine.is_draining() => {
-                    landing.settle(Settled::Unavailable);
-                    return None;
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    tracing::error!(%error, "a key that another process holds could not be looked up");
-                    landing.settle((&error).into());
-                    return None;
-                }
-            }
-        }
-    }
-}
-
-/// A claim that failed may have been made all the same: nobody should have to wait for its lease.
-async fn give_back<C: 'static>(engine: Arc<Engine<C>>, request: ClaimRequest) {
-    let mut pause = FIRST_RETRY;
-    let mut waited = Duration::ZERO;
-    while waited < request.lease {
-        tokio::time::sleep(pause).await;
-        waited += pause;
-        pause = longer(pause, LAST_RETRY);
-        match patiently(engine.store.claim(request.clone())).await {
-            Ok(ClaimOutcome::Won(claim)) => {
-                if patiently(engine.store.release(&claim)).await.is_ok() {
-                    return;
-                }
-            }
-            Ok(ClaimOutcome::Occupied(_)) => return,
-            Err(_) => {}
-        }
-    }
 }
 
 /// The claim that an operation runs under.
@@ -223,19 +84,12 @@ async fn run<C: 'static>(
     };
     let (response, failed) = match ran {
         Ok(Answer(Ran::Answered { response, failed })) => (response, failed),
-        Ok(Answer(Ran::Refused(response))) => {
-            if let Some(under) = under {
-                release(engine, &under.claim).await;
-                // Nobody receives it when the client is gone.
-                let _ = own.send(response);
-                under.landing.settle(Settled::Refused);
-            } else {
-                let _ = own.send(response);
-            }
-            return;
-        }
+        Ok(Answer(Ran::Refused(response))) => return refuse(engine, under, response, own).await,
         Err(panic) => {
             log_panic(&*panic);
+            if work.extracting.is_set() {
+                return refuse(engine, under, internal_error(caller), own).await;
+            }
             (internal_error(caller), failed())
         }
     };
@@ -244,6 +98,23 @@ async fn run<C: 'static>(
         execution.answer_whole(response, own).await;
     } else {
         execution.answer_streaming(response, own).await;
+    }
+}
+
+/// The operation has not begun: its key becomes vacant again.
+async fn refuse<C: 'static>(
+    engine: &Arc<Engine<C>>,
+    under: Option<Under<'_, C>>,
+    response: Response,
+    own: oneshot::Sender<Response>,
+) {
+    if let Some(under) = &under {
+        release(engine, &under.claim, under.ask.on_takeover).await;
+    }
+    // Nobody receives it when the client is gone.
+    let _ = own.send(response);
+    if let Some(under) = under {
+        under.landing.settle(Settled::Refused);
     }
 }
 
@@ -260,26 +131,6 @@ fn internal_error(caller: &Caller) -> Response {
 fn log_panic(panic: &(dyn Any + Send)) {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(panic = text.unwrap_or("no message"), "a handler panicked");
-}
-
-/// Removes the claim of an operation that has not begun; in the background when the store fails.
-async fn release<C: 'static>(engine: &Arc<Engine<C>>, claim: &Claim) {
-    if patiently(engine.store.release(claim)).await.is_ok() {
-        return;
-    }
-    let (engine_, claim) = (Arc::clone(engine), claim.clone());
-    engine.spawn(async move {
-        let mut pause = FIRST_RETRY;
-        let mut waited = Duration::ZERO;
-        while waited < engine_.config.lease {
-            tokio::time::sleep(pause).await;
-            waited += pause;
-            pause = longer(pause, LAST_RETRY);
-            if patiently(engine_.store.release(&claim)).await.is_ok() {
-                return;
-            }
-        }
-    });
 }
 
 /// What became of writing an answer.
@@ -369,13 +220,13 @@ impl<C: 'static> Execution<'_, C> {
 
     fn completion(&self, head: &Head, body: StoredBody, effects: Vec<Effect<C>>) -> Writing<C> {
         match &self.under {
-            Some(under) => Writing::Keyed(Completion {
+            Some(under) => Writing::Keyed(Box::new(Completion {
                 claim: under.claim.clone(),
                 request_hash: under.ask.request_hash,
                 operation: under.ask.operation.into(),
                 response: StoredResponse { status: head.status, headers: head.headers.clone(), body },
                 effects,
-            }),
+            })),
             None => Writing::Unkeyed(effects),
         }
     }
@@ -383,7 +234,7 @@ impl<C: 'static> Execution<'_, C> {
     async fn write(&self, writing: Writing<C>) -> Written {
         let store = &self.engine.store;
         match writing {
-            Writing::Keyed(completion) => match patiently(store.complete(completion)).await {
+            Writing::Keyed(completion) => match patiently(store.complete(*completion)).await {
                 Ok(CompleteOutcome::Stored) => Written::Stored,
                 Ok(CompleteOutcome::Superseded) => Written::Superseded,
                 Ok(CompleteOutcome::EffectFailed(error)) => Written::EffectFailed(error),
@@ -430,6 +281,7 @@ impl<C: 'static> Execution<'_, C> {
             Arc::new(StoreSpill { store, claim }) as Arc<dyn Spill>
         });
         let recording = Recording::new(head.clone(), self.bounds(), spill);
+        let _ends = recording.cut_unless_finished();
         // A recording that nobody has written to can always be read.
         if let Some(reader) = recording.read() {
             let _ = own.send(head.deliver(reader.into_body(), self.delivery()));
@@ -537,7 +389,7 @@ impl<C: 'static> Execution<'_, C> {
 
 /// What is written when an operation has answered.
 enum Writing<C> {
-    Keyed(Completion<C>),
+    Keyed(Box<Completion<C>>),
     Unkeyed(Vec<Effect<C>>),
 }
 
@@ -553,7 +405,7 @@ impl<C> Clone for Writing<C> {
 impl<C> Writing<C> {
     fn keyed(self) -> Option<Completion<C>> {
         match self {
-            Self::Keyed(completion) => Some(completion),
+            Self::Keyed(completion) => Some(*completion),
             Self::Unkeyed(_) => None,
         }
     }
@@ -568,15 +420,10 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 fn keep_until_stored<C: 'static>(under: Under<'_, C>, mut completion: Completion<C>) {
     let Under { landing, heartbeat, .. } = under;
     let engine = Arc::clone(&landing.engine);
-    let give_up = Duration::from_secs(engine.config.retention.ttl_seconds);
+    let mut retries = Retries::for_as_long_as(Duration::from_secs(engine.config.retention.ttl_seconds));
     Arc::clone(&engine).spawn(async move {
         let _heartbeat = heartbeat;
-        let mut pause = FIRST_RETRY;
-        let mut waited = Duration::ZERO;
-        while waited < give_up {
-            tokio::time::sleep(pause).await;
-            waited += pause;
-            pause = longer(pause, LAST_RETRY);
+        while retries.again().await {
             match patiently(engine.store.complete(completion.clone())).await {
                 Ok(CompleteOutcome::Stored) => break,
                 Ok(CompleteOutcome::Superseded) => {

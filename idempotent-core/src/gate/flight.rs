@@ -9,7 +9,9 @@ use axum::response::Response;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use crate::{message_id::Key, recording::Recording, request_hash::RequestHash, response::Head, store::Occupant};
+use crate::{
+    engine::Engine, message_id::Key, recording::Recording, request_hash::RequestHash, response::Head, store::Occupant,
+};
 
 /// One key's way from claim to answer.
 pub(crate) struct Flight {
@@ -25,8 +27,8 @@ pub(crate) struct Flight {
 pub(crate) enum Phase {
     /// The store has not yet said whom the key belongs to; nobody can be judged by this flight.
     Claiming,
-    /// The key belongs to an execution in another process, which was claimed with these.
-    Elsewhere { request_hash: RequestHash, operation: String },
+    /// The same request is in flight in another process.
+    Elsewhere,
     /// The key is ours and the operation runs.
     Running,
     /// The operation answers with a stream, which can be followed.
@@ -40,7 +42,7 @@ pub(crate) enum Phase {
 pub(crate) enum Settled {
     /// The operation answered.
     Answered(Arc<Kept>),
-    /// The key was taken; everybody judges by this.
+    /// The key was taken, by an answer or by another request; everybody judges by this.
     Occupied(Box<Occupant>),
     /// The request was turned down by an extractor; nobody else's is, by this.
     Refused,
@@ -140,5 +142,28 @@ impl Flights {
             flights.remove(&flight.key);
         }
         true
+    }
+}
+
+/// Settles a flight, at the latest when its task ends, however it ends, even if it never began.
+pub(crate) struct Landing<C: 'static> {
+    pub(crate) engine: Arc<Engine<C>>,
+    pub(crate) flight: Arc<Flight>,
+}
+
+impl<C: 'static> Landing<C> {
+    /// Takes the flight off the board, then tells its followers: whoever comes in between asks the store.
+    pub(crate) fn settle(&self, settled: Settled) {
+        self.engine.flights.remove(&self.flight);
+        self.flight.enter(Phase::Settled(settled));
+    }
+}
+
+impl<C: 'static> Drop for Landing<C> {
+    fn drop(&mut self) {
+        self.engine.flights.remove(&self.flight);
+        if !self.flight.is_settled() {
+            self.flight.enter(Phase::Settled(Settled::Superseded));
+        }
     }
 }

@@ -2,9 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::task::JoinHandle;
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, MissedTickBehavior},
+};
 use tokio_util::sync::CancellationToken;
 
+use super::patience::within;
 use crate::store::{Claim, Store};
 
 /// Renews a claim three times per lease, in a task of its own, until it is dropped.
@@ -19,18 +23,20 @@ impl Heartbeat {
         let told = lost.clone();
         let task = tokio::spawn(async move {
             let beat = (lease / 3).max(Duration::from_millis(1));
+            let mut beats = tokio::time::interval_at(Instant::now() + beat, beat);
+            beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
-                tokio::time::sleep(beat).await;
-                match tokio::time::timeout(lease, store.renew(&claim, lease)).await {
-                    Ok(Ok(true)) => {}
-                    Ok(Ok(false)) => {
+                beats.tick().await;
+                // Not longer than a beat: a call that hangs leaves time for another one within the lease.
+                match within(beat, store.renew(&claim, lease)).await {
+                    Ok(true) => {}
+                    Ok(false) => {
                         tracing::warn!(attempt = claim.attempt, "another owner has taken an operation over");
                         told.cancel();
                         return;
                     }
                     // The store may come back before the lease has ended; and the claim is fenced in any case.
-                    Ok(Err(error)) => tracing::warn!(%error, "a claim could not be renewed"),
-                    Err(_) => tracing::warn!("renewing a claim took longer than its lease"),
+                    Err(error) => tracing::warn!(%error, "a claim could not be renewed"),
                 }
             }
         });

@@ -13,11 +13,18 @@
 //! - [`Flight`](flight::Flight): one key's execution in this process, which any number of requests follow.
 //! - [`drive`](drive::drive): claims, runs, records and completes, in a task that no connection owns.
 
+pub(crate) mod claim;
 pub(crate) mod drive;
 pub(crate) mod flight;
 pub(crate) mod heartbeat;
+pub(crate) mod patience;
 pub(crate) mod replay_id;
 pub(crate) mod serve;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use axum::response::Response;
 use futures_core::future::BoxFuture;
@@ -45,6 +52,13 @@ pub(crate) struct Ask {
     pub(crate) caller: Caller,
 }
 
+impl Ask {
+    /// Whether this is what a claim or an entry was made for.
+    pub(crate) fn is_for(&self, request_hash: RequestHash, operation: &str) -> bool {
+        self.request_hash == request_hash && self.operation == operation
+    }
+}
+
 /// Whom an answer goes to.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
@@ -60,6 +74,21 @@ pub(crate) struct Work<C> {
     pub(crate) run: BoxFuture<'static, Answer>,
     pub(crate) context: IdempotencyContext,
     pub(crate) effects: Effects<C>,
+    pub(crate) extracting: Extracting,
+}
+
+/// Whether an extractor runs under the claim: a panic then is not the operation's, which has not begun.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Extracting(Arc<AtomicBool>);
+
+impl Extracting {
+    pub(crate) fn set(&self, extracting: bool) {
+        self.0.store(extracting, Ordering::Release);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// What came of running a handler.

@@ -1,28 +1,28 @@
 //! What one request does at the gate, in the task of its connection.
 //!
-//! This future may be dropped at any await: it only looks, waits and answers. Whatever must go on is in `drive`.
+//! This future may be dropped at any await: it only looks, waits and answers. Whatever must go on is in `drive`; a request
+//! that is dropped before it has come so far is handed over then.
 
 use std::{sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use tokio::{
+    runtime::Handle,
     sync::oneshot,
     time::{Instant, timeout_at},
 };
-use tracing::Instrument as _;
 
 use super::{
-    Ask, Caller, Work,
-    drive::{self, FIRST_LOOK, next_look, patiently},
-    flight::{Flight, Phase, Seat, Settled},
+    Ask, Caller, Work, drive,
+    flight::{Flight, Landing, Phase, Seat, Settled},
+    patience::{FIRST_LOOK, changed, from_now, next_look, patiently},
     replay_id,
 };
 use crate::{
     config::{ReplayId, ReplayedHeader},
     engine::Engine,
     error::Refusal,
-    extension::operation_of,
     metrics::Outcome,
     response::{Delivery, Head},
     rpc::json_text::JsonText,
@@ -44,10 +44,33 @@ enum Followed {
     Overtaken,
 }
 
+/// A request whose operation may not have begun yet.
+struct Unbegun<'a, C: 'static> {
+    engine: &'a Arc<Engine<C>>,
+    ask: &'a Ask,
+    work: Option<Work<C>>,
+}
+
+impl<C: 'static> Drop for Unbegun<'_, C> {
+    /// The client has gone while its request was looked up. It was received whole, so it runs, as it would a moment later.
+    fn drop(&mut self) {
+        if self.work.is_some() && !self.engine.is_draining() && Handle::try_current().is_ok() {
+            begin(self.engine, self.ask, &mut self.work);
+        }
+    }
+}
+
 /// Answers one request with a valid key.
 pub(crate) async fn serve<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: Work<C>) -> Served {
-    let mut deadline = Instant::now() + engine.config.wait;
-    let mut work = Some(work);
+    let mut unbegun = Unbegun { engine, ask, work: Some(work) };
+    let served = seek(engine, ask, &mut unbegun.work).await;
+    unbegun.work = None;
+    served
+}
+
+/// Finds the answer to a request, with its own work if that must be done.
+async fn seek<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: &mut Option<Work<C>>) -> Served {
+    let mut deadline = from_now(engine.config.wait);
     let mut pause = FIRST_LOOK;
     loop {
         let seat = match engine.flights.join(&ask.key) {
@@ -55,13 +78,13 @@ pub(crate) async fn serve<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: 
             None => match look(engine, ask).await {
                 Look::Served(served) => return served,
                 Look::Vacant if engine.is_draining() => return refuse_unavailable(ask),
-                Look::Vacant | Look::Elsewhere if work.is_some() => begin(engine, ask, &mut work),
+                Look::Vacant | Look::Elsewhere if work.is_some() => begin(engine, ask, work),
                 // This request's execution is over, and what it was overtaken by is not settled yet.
                 Look::Vacant | Look::Elsewhere => {
                     if Instant::now() >= deadline {
                         return refuse(ask, Refusal::InProgress { message_id: ask.shown.clone() });
                     }
-                    engine.store.changed(&ask.key, pause).await;
+                    changed(&*engine.store, &ask.key, pause).await;
                     pause = next_look(pause);
                     continue;
                 }
@@ -69,7 +92,7 @@ pub(crate) async fn serve<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: 
         };
         match follow(engine, ask, seat, deadline).await {
             Followed::Served(served) => return served,
-            Followed::Overtaken => deadline = Instant::now() + engine.config.wait,
+            Followed::Overtaken => deadline = from_now(engine.config.wait),
             Followed::LookAgain if Instant::now() >= deadline && engine.config.wait > Duration::ZERO => {
                 return refuse(ask, Refusal::InProgress { message_id: ask.shown.clone() });
             }
@@ -86,7 +109,7 @@ pub(crate) async fn serve_unkeyed<C: 'static>(
 ) -> Option<Response> {
     let (own, answer) = oneshot::channel();
     let driven = drive::drive_unkeyed(Arc::clone(engine), caller.clone(), work, own);
-    engine.spawn(driven.in_current_span());
+    engine.spawn(driven);
     answer.await.ok()
 }
 
@@ -110,30 +133,29 @@ async fn look<C: 'static>(engine: &Engine<C>, ask: &Ask) -> Look {
 
 /// Begins a flight with this request's work, or takes a seat at one that has begun since.
 fn begin<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: &mut Option<Work<C>>) -> Seat {
-    engine.flights.join_or_begin(&ask.key, || {
+    let mut driven = None;
+    let seat = engine.flights.join_or_begin(&ask.key, || {
         let flight = Flight::new(ask.key.clone(), ask.request_hash, ask.operation);
+        let landing = Landing { engine: Arc::clone(engine), flight: Arc::clone(&flight) };
         let (own, answer) = oneshot::channel();
-        if let Some(work) = work.take() {
-            let driven = drive::drive(Arc::clone(engine), Arc::clone(&flight), ask.clone(), work, own);
-            engine.spawn(driven.in_current_span());
-        }
+        driven = work.take().map(|work| drive::drive(landing, ask.clone(), work, own));
         (flight, answer)
-    })
+    });
+    // Not under the board's lock: a runtime that is shutting down drops the task at once, and its flight lands.
+    if let Some(driven) = driven {
+        engine.spawn(driven);
+    }
+    seat
 }
 
 async fn follow<C: 'static>(engine: &Engine<C>, ask: &Ask, seat: Seat, deadline: Instant) -> Followed {
     let Seat { flight, mut phase, mut own } = seat;
     loop {
         let now = phase.borrow_and_update().clone();
-        let patient = own.is_some() && !matches!(now, Phase::Elsewhere { .. });
+        let patient = own.is_some() && !matches!(now, Phase::Elsewhere);
         match now {
             Phase::Claiming => {}
-            Phase::Elsewhere { request_hash, operation } => {
-                if let Some(collision) = collision(ask, request_hash, &operation) {
-                    return Followed::Served(collision);
-                }
-            }
-            Phase::Running => {
+            Phase::Elsewhere | Phase::Running => {
                 if let Some(collision) = collision(ask, flight.request_hash, flight.operation) {
                     return Followed::Served(collision);
                 }
@@ -191,7 +213,11 @@ async fn settle<C: 'static>(
             Some(served) => Followed::Served(served),
             None => Followed::LookAgain,
         },
-        (Settled::Superseded, Some(_)) => Followed::Overtaken,
+        // A stream may have answered, and ended, before this request's task was woken.
+        (Settled::Superseded, Some(mut own)) => match own.try_recv() {
+            Ok(response) => Followed::Served(Served { response, outcome: Outcome::Executed }),
+            Err(_) => Followed::Overtaken,
+        },
         (Settled::Superseded, None) => Followed::LookAgain,
         (Settled::Unavailable, _) => Followed::Served(refuse_unavailable(ask)),
         (Settled::Corrupt, _) => Followed::Served(refuse(ask, Refusal::StoreCorrupt { message_id: ask.shown.clone() })),
@@ -245,11 +271,11 @@ fn judge<C: 'static>(engine: &Engine<C>, ask: &Ask, occupant: Occupant) -> Optio
 }
 
 fn collision(ask: &Ask, original_hash: crate::RequestHash, original_operation: &str) -> Option<Served> {
-    let operation = operation_of(ask.operation);
-    if original_hash == ask.request_hash && original_operation == operation {
+    if ask.is_for(original_hash, original_operation) {
         return None;
     }
-    let operations = (original_operation != operation).then(|| (original_operation.to_owned(), operation.to_owned()));
+    let operations =
+        (original_operation != ask.operation).then(|| (original_operation.to_owned(), ask.operation.to_owned()));
     let refusal = Refusal::KeyReused {
         message_id: ask.shown.clone(),
         original_hash,

@@ -48,6 +48,13 @@ impl Open {
         self.objects.innermost = self.depth;
     }
 
+    /// Opens as many more, each directly in the one before it.
+    #[inline(always)]
+    fn push_inner_objects(&mut self, count: usize) {
+        self.depth += count as u32;
+        self.objects.innermost += count as u32;
+    }
+
     /// How many objects are open that are directly in each other, from the innermost container on.
     #[inline(always)]
     fn objects(self) -> usize {
@@ -82,10 +89,16 @@ pub(super) fn skip(bytes: &[u8], start: usize) -> Result<usize, SyntaxError> {
                 }
             }
             Some(b'{') => {
+                let brace = at;
                 open.push_object(&mut outer);
                 at = skip_whitespace(bytes, at + 1);
                 if bytes.get(at) != Some(&b'}') {
                     at = name(bytes, at)?;
+                    if bytes.get(at) == Some(&b'{') {
+                        let repeats = repeats(bytes, brace, at);
+                        open.push_inner_objects(repeats);
+                        at += repeats * (at - brace);
+                    }
                     continue;
                 }
             }
@@ -120,6 +133,14 @@ pub(super) fn skip(bytes: &[u8], start: usize) -> Result<usize, SyntaxError> {
             }
         }
     }
+}
+
+/// How often the text from `start` to `end`, which opens an object up to a member's value, is repeated after `end`, at least:
+/// the same text where a value is expected opens the same object.
+fn repeats(bytes: &[u8], start: usize, end: usize) -> usize {
+    let (first, shifted) = (bytes[start..].as_chunks::<32>().0, bytes[end..].as_chunks::<32>().0);
+    let equal = first.iter().zip(shifted).take_while(|(a, b)| a == b).count() * 32;
+    equal / (end - start)
 }
 
 /// How often `byte`, which stands at `at`, is repeated there; at most `limit` times.

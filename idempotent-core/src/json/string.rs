@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use wide::u8x16;
+
 use super::error::{SyntaxError, SyntaxErrorReason};
 
 /// A string token that follows the grammar.
@@ -135,59 +137,29 @@ const HEX: [u8; 256] = {
 /// The offset of the first byte from `at` on that is a quote, a backslash or a control character; the end if none is.
 #[inline]
 pub(super) fn skip_plain(bytes: &[u8], at: usize) -> usize {
-    // Most strings are short, or in long ones the next escape is near ...
-    let near = bytes.get(at..).unwrap_or_default();
-    match position_by_words(near.get(..NEAR).unwrap_or(near)) {
-        Ok(length) => at + length,
-        Err(length) => skip_plain_far(bytes, at + length),
-    }
-}
-
-/// How far a string is read word by word, in bytes.
-const NEAR: usize = 128;
-
-/// ... but a file may be one string of megabytes. The compiler makes vector instructions of the look at a block.
-fn skip_plain_far(bytes: &[u8], mut at: usize) -> usize {
-    let blocks = bytes[at..].as_chunks::<64>().0.iter();
-    at += 64 * blocks.take_while(|block| !block.iter().fold(false, |any, &byte| any | is_special(byte))).count();
-    match position_by_words(&bytes[at..]) {
-        Ok(length) => at + length,
-        Err(length) => {
-            at += length;
-            at + bytes[at..].iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len() - at)
-        }
-    }
-}
-
-/// The position of the first special byte in the full words of `bytes`, or how long these words are together.
-#[inline(always)]
-fn position_by_words(bytes: &[u8]) -> Result<usize, usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let special = special_bytes(u64::from_le_bytes(*word));
+    let rest = bytes.get(at..).unwrap_or_default();
+    let (blocks, last) = rest.as_chunks::<16>();
+    for (index, block) in blocks.iter().enumerate() {
+        let special = special_bytes(u8x16::new(*block));
         if special != 0 {
-            return Ok(8 * index + (special.trailing_zeros() / 8) as usize);
+            return at + 16 * index + special.trailing_zeros() as usize;
         }
     }
-    Err(bytes.len() - rest.len())
+    at + rest.len() - last.len() + skip_plain_end(last)
 }
 
+/// A bit for each byte, set if it is a quote, a backslash or a control character.
 #[inline(always)]
-fn is_special(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+fn special_bytes(block: u8x16) -> u32 {
+    const LAST_CONTROL: u8x16 = u8x16::new([0x1F; 16]);
+    const QUOTE: u8x16 = u8x16::new([b'"'; 16]);
+    const BACKSLASH: u8x16 = u8x16::new([b'\\'; 16]);
+    (block.min(LAST_CONTROL).simd_eq(block) | block.simd_eq(QUOTE) | block.simd_eq(BACKSLASH)).to_bitmask()
 }
 
-/// Marks (with its high bit) the lowest byte of a word that [is special](is_special).
-///
-/// Bytes above the lowest one may be marked wrongly, by the borrow of the subtractions.
-#[inline(always)]
-fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    // Exchanging 0x20 with 0x22 puts the quote next to the control characters: one comparison finds both.
-    let control_or_quote = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
-    (control_or_quote | backslash) & !word & HIGHS
+#[cold]
+fn skip_plain_end(bytes: &[u8]) -> usize {
+    bytes.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').unwrap_or(bytes.len())
 }
 
 /// The content of a string token, between its quotes, in pieces.

@@ -10,7 +10,7 @@ use super::{RpcError, json_text::JsonText};
 use crate::{
     error::MAX_ECHOED_BYTES,
     extension::{A2A_VERSION, Dialect, version_is_served},
-    json::{Document, Kind, Node, Numbers, Scanner, Violation},
+    json::{Document, Kind, Node, Numbers, Scanner, SyntaxError, Violation, ViolationReason},
     message_id::{MalformedMessageId, MessageId},
     request_hash::RequestHash,
 };
@@ -65,11 +65,21 @@ impl RpcCall {
         numbers: Numbers,
         rule_of: impl FnOnce(&str) -> Option<KeyRule>,
     ) -> Result<Self, Unreadable> {
+        let unreadable = |error: SyntaxError| Unreadable {
+            error: RpcError::new(RpcError::PARSE_ERROR, format!("Parse error: {error}")),
+            id: JsonText::NULL,
+        };
         Scanner::with(|scanner| {
-            let document = scanner.scan(&body, numbers).map_err(|error| Unreadable {
-                error: RpcError::new(RpcError::PARSE_ERROR, format!("Parse error: {error}")),
-                id: JsonText::NULL,
-            })?;
+            let document = scanner.scan(&body, numbers).map_err(unreadable)?;
+            let Some(id) = lossy_id(document) else {
+                return Self::from_document(&body, document, rule_of);
+            };
+            // An id goes back as it was written, whatever its double is: 64-bit counters and clocks are common ids. Everything
+            // else is read from a copy in which a harmless number of the same length stands in its place.
+            let mut copy = body.to_vec();
+            copy[id.clone()].fill(b'0');
+            copy[id.start + 1] = b'.';
+            let document = scanner.scan(&copy, numbers).map_err(unreadable)?;
             Self::from_document(&body, document, rule_of)
         })
     }
@@ -176,6 +186,13 @@ impl RpcCall {
         let message = "The requested A2A version is not supported; this server speaks 0.3 and 1.0";
         Err(RpcError::new(RpcError::VERSION_NOT_SUPPORTED, message))
     }
+}
+
+/// Where the `id` lies, if what keeps the body from being I-JSON is that it is an integer without a double.
+fn lossy_id(document: Document<'_>) -> Option<Range<usize>> {
+    let violation = document.violation().filter(|violation| violation.reason() == ViolationReason::LossyInteger)?;
+    let id = document.envelope().id()?.span();
+    (violation.offset() == id.start).then_some(id)
 }
 
 fn requested_version(parts: &Parts) -> Option<Cow<'_, str>> {

@@ -19,7 +19,11 @@ use super::json_text::{self, JsonText};
 /// assert_eq!(error.code(), -32001);
 /// ```
 #[derive(Debug, Clone)]
-pub struct RpcError {
+pub struct RpcError(Box<Parts>);
+
+/// Boxed: a handler's `Result` is moved about a lot, and is mostly `Ok`.
+#[derive(Debug, Clone)]
+struct Parts {
     code: i64,
     message: Cow<'static, str>,
     data: Option<JsonText>,
@@ -43,7 +47,8 @@ impl RpcError {
 
     /// An error with a code and a message for the client.
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), data: None, status: StatusCode::OK, headers: HeaderMap::new() }
+        let message = message.into();
+        Self(Box::new(Parts { code, message, data: None, status: StatusCode::OK, headers: HeaderMap::new() }))
     }
 
     /// -32602: `params` do not fit.
@@ -59,54 +64,54 @@ impl RpcError {
     /// Adds `error.data`. A value that cannot be written as JSON (a map whose keys are not text) is left out and logged.
     pub fn with_data(mut self, data: &(impl Serialize + ?Sized)) -> Self {
         match JsonText::of(data) {
-            Ok(data) => self.data = Some(data),
-            Err(error) => tracing::error!(%error, code = self.code, "the data of a JSON-RPC error is not JSON"),
+            Ok(data) => self.0.data = Some(data),
+            Err(error) => tracing::error!(%error, code = self.0.code, "the data of a JSON-RPC error is not JSON"),
         }
         self
     }
 
     /// Sets the HTTP status.
     pub fn with_status(mut self, status: StatusCode) -> Self {
-        self.status = status;
+        self.0.status = status;
         self
     }
 
     /// Adds HTTP headers to those that the response has.
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {
-        self.headers.extend(headers);
+        self.0.headers.extend(headers);
         self
     }
 
     /// The numeric code.
     pub fn code(&self) -> i64 {
-        self.code
+        self.0.code
     }
 
     /// The message for the client.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
-        self.status
+        self.0.status
     }
 
     /// The JSON-RPC response that carries this error.
     pub(crate) fn to_json(&self, id: &JsonText) -> JsonText {
-        json_text::failure(id, self.code, &self.message, self.data.as_ref())
+        json_text::failure(id, self.0.code, &self.0.message, self.0.data.as_ref())
     }
 
     /// The HTTP response that carries this error.
     pub(crate) fn into_response(self, id: &JsonText) -> Response {
         let body = self.to_json(id);
-        json_response(self.status, self.headers, body)
+        json_response(self.0.status, self.0.headers, body)
     }
 }
 
 impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        write!(f, "{} ({})", self.0.message, self.0.code)
     }
 }
 

@@ -11,7 +11,7 @@ pub struct RpcRejection(Kind);
 #[derive(Debug)]
 enum Kind {
     /// The body could not be read: too large (HTTP 413), or the connection broke.
-    Body(Response),
+    Body(Box<Response>),
     Unreadable(Unreadable),
     Error {
         error: RpcError,
@@ -21,7 +21,7 @@ enum Kind {
 
 impl RpcRejection {
     pub(crate) fn body(response: Response) -> Self {
-        Self(Kind::Body(response))
+        Self(Kind::Body(Box::new(response)))
     }
 
     pub(crate) fn unreadable(unreadable: Unreadable) -> Self {
@@ -36,7 +36,7 @@ impl RpcRejection {
 impl IntoResponse for RpcRejection {
     fn into_response(self) -> Response {
         match self.0 {
-            Kind::Body(response) => response,
+            Kind::Body(response) => *response,
             Kind::Unreadable(unreadable) => unreadable.into_response(),
             Kind::Error { error, id } => error.into_response(&id),
         }

@@ -86,6 +86,7 @@ fn nesting_is_counted_from_the_root() {
 #[test]
 fn what_is_nested_too_deep_is_still_read_for_its_grammar() {
     let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(200), "]".repeat(200));
+    let repeated = |inner: &str, close: usize| format!("{}{inner}{}", r#"{"a" :"#.repeat(50), "}".repeat(close));
     for inner in [
         "",
         "1,2,[]",
@@ -94,6 +95,10 @@ fn what_is_nested_too_deep_is_still_read_for_its_grammar() {
         r#"{"a":{"a":{"a":{"a":{"a":[{"a":{"a":null}}]}}}}}"#,
         r#" { "a longer name than most" : true } , -1.5e3 "#,
         r#""\ud800""#,
+        &repeated("1", 50),
+        &repeated("{}", 50),
+        &repeated(r#"[{"a" :1}]"#, 50),
+        &repeated(r#"{"b" :1},"c":{"d":2}"#, 50),
     ] {
         let violation = violation(&deep(inner)).expect("too deep");
         assert_eq!((violation.reason(), violation.offset()), (ViolationReason::NestingTooDeep, 127), "{inner}");
@@ -111,6 +116,9 @@ fn what_is_nested_too_deep_is_still_read_for_its_grammar() {
         (r#""\x""#, SyntaxErrorReason::InvalidEscape),
         ("01", SyntaxErrorReason::InvalidNumber),
         ("nul", SyntaxErrorReason::UnexpectedByte),
+        (&repeated("1", 49), SyntaxErrorReason::UnexpectedByte),
+        (&repeated("1", 51), SyntaxErrorReason::UnexpectedByte),
+        (&repeated(r#"{"a" 1"#, 51), SyntaxErrorReason::UnexpectedByte),
     ] {
         let mut scanner = Scanner::new();
         let error = scanner.scan(deep(inner).as_bytes(), Numbers::Strict).expect_err(inner);

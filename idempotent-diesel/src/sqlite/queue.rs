@@ -16,6 +16,8 @@ pub(crate) struct Queue<T> {
 struct State<T> {
     items: VecDeque<T>,
     closed: bool,
+    /// How many threads wait for an item: waking nobody costs a system call, too.
+    sleeping: usize,
 }
 
 /// What a popper finds.
@@ -29,7 +31,7 @@ pub(crate) enum Popped<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
-        Self { state: Mutex::new(State { items: VecDeque::new(), closed: false }), ready: Condvar::new() }
+        Self { state: Mutex::new(State { items: VecDeque::new(), closed: false, sleeping: 0 }), ready: Condvar::new() }
     }
 
     /// Appends an item, or gives it back when the queue is closed.
@@ -39,8 +41,11 @@ impl<T> Queue<T> {
             return Err(item);
         }
         state.items.push_back(item);
+        let sleeping = state.sleeping > 0;
         drop(state);
-        self.ready.notify_one();
+        if sleeping {
+            self.ready.notify_one();
+        }
         Ok(())
     }
 
@@ -52,13 +57,16 @@ impl<T> Queue<T> {
 
     /// Takes the first item and as many that follow as `admit` admits, which is asked about each once.
     pub(crate) fn pop_batch(&self, at_most: Duration, mut admit: impl FnMut(&T) -> bool) -> Popped<T> {
-        let state = self.state();
-        let (mut state, wait) = self
-            .ready
-            .wait_timeout_while(state, at_most, |state| state.items.is_empty() && !state.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        if state.items.is_empty() && !state.closed && !at_most.is_zero() {
+            state.sleeping += 1;
+            let waiting = |state: &mut State<T>| state.items.is_empty() && !state.closed;
+            let wait = self.ready.wait_timeout_while(state, at_most, waiting);
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            state.sleeping -= 1;
+        }
         let Some(first) = state.items.pop_front() else {
-            return if wait.timed_out() && !state.closed { Popped::TimedOut } else { Popped::Closed };
+            return if state.closed { Popped::Closed } else { Popped::TimedOut };
         };
         admit(&first);
         let mut items = vec![first];
@@ -70,9 +78,12 @@ impl<T> Queue<T> {
 
     /// Takes one item; `None` when no item will come any more.
     pub(crate) fn pop(&self) -> Option<T> {
-        let state = self.state();
+        let mut state = self.state();
+        state.sleeping += 1;
         let waiting = |state: &mut State<T>| state.items.is_empty() && !state.closed;
-        self.ready.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner).items.pop_front()
+        let mut state = self.ready.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
+        state.sleeping -= 1;
+        state.items.pop_front()
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {

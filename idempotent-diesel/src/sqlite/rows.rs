@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, Queryable, RunQueryDsl, SqliteConnection};
 use http::StatusCode;
 use idempotent_core::{
-    Key,
+    Key, RequestHash,
     store::{ClaimToken, Entry, Occupant, OnTakeover, Retention, StoreError, StoreResult, StoredBody, StoredResponse},
 };
 
@@ -153,7 +153,11 @@ impl ClaimRow {
 
     /// What the claim is to those who meet it, `None` when they may take it over.
     pub(crate) fn occupant(&self, moment: &Moment) -> StoreResult<Option<Occupant>> {
-        let number = |column, value: i64| u64::try_from(value).map_err(|_| corrupt_claim(column, &value));
+        // SQLite reads text that is no number as 0, which must not pass for a lease that ended long ago.
+        let number = |column, value: i64| match u64::try_from(value) {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(corrupt_claim(column, &value)),
+        };
         let request_hash = self.request_hash.parse().map_err(|error| corrupt_claim("request_hash", &error))?;
         let operation = self.method.clone();
         let lease_until = number("lease_until", self.lease_until)?;
@@ -167,6 +171,13 @@ impl ClaimRow {
             on_takeover == OnTakeover::Refuse && !moment.retention.has_passed(claimed_at, moment.now_seconds());
         Ok(refused.then_some(Occupant::Abandoned { request_hash, operation }))
     }
+}
+
+/// The hash in the form that its column has.
+pub(crate) fn hex(hash: &RequestHash) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    hash.as_bytes().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 pub(crate) fn encode_on_takeover(on_takeover: OnTakeover) -> i64 {

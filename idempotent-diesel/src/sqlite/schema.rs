@@ -56,5 +56,11 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    idempotency_guard (blocked) {
+        blocked -> BigInt,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(idempotency_chunk, idempotency_garbage);
 diesel::allow_tables_to_appear_in_same_query!(idempotency_cache, idempotency_ledger);

@@ -107,6 +107,13 @@ statement! {
 }
 
 statement! {
+    /// Removes a claim, if it is the current one and has no chunks.
+    DeleteSimpleClaim { scope: str, message_id: str, token: i64 }
+    "DELETE FROM idempotency_claim WHERE scope = ? AND message_id = ? AND token = ? AND chunks = 0"
+    [scope: Text, message_id: Text, token: BigInt]
+}
+
+statement! {
     /// Removes a claim, if it is the current one; returns how many chunks it has.
     DeleteClaim { scope: str, message_id: str, token: i64 }
     "DELETE FROM idempotency_claim WHERE scope = ? AND message_id = ? AND token = ? RETURNING chunks"

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use diesel::{
-    QueryResult, RunQueryDsl, SqliteConnection,
+    QueryDsl, QueryResult, RunQueryDsl, SqliteConnection,
     connection::{AnsiTransactionManager, SimpleConnection, TransactionManager},
     result::{DatabaseErrorKind, Error},
 };
@@ -12,6 +12,7 @@ use idempotent_core::store::StoreError;
 use super::{
     jobs::{Batch, Failure, Job},
     rows::Moment,
+    schema::idempotency_guard,
     statements::{CountEntries, ReserveTokens},
     touches::Touches,
 };
@@ -26,7 +27,7 @@ pub(crate) fn is_sound(connection: &mut SqliteConnection) -> bool {
 pub(crate) enum Attempt {
     /// Committed; for each job that failed alone, why.
     Committed(Vec<Option<Failure>>),
-    /// A job failed that had no savepoint of its own to go back to.
+    /// A job failed that had no savepoint to go back to.
     NeedsSavepoints,
     /// The code of this job ended the transaction, or left it in another state than it found it in.
     BrokenBy(usize, Failure),
@@ -90,12 +91,9 @@ fn run(
     }
     let mut failures = Vec::with_capacity(jobs.len());
     for (number, job) in jobs.iter_mut().enumerate() {
-        failures.push(if savepoints || job.is_foreign() {
-            run_in_savepoint(&mut batch, number, &mut **job)?
-        } else {
-            // Most jobs succeed; the price of a savepoint is paid by a second attempt when one does not.
-            job.run(&mut batch).map_err(|_| Attempt::NeedsSavepoints)?;
-            None
+        failures.push(match savepoints {
+            true => run_in_savepoint(&mut batch, number, &mut **job)?,
+            false => run_plainly(&mut batch, number, &mut **job).map(|()| None)?,
         });
     }
     let entries = batch.entries;
@@ -106,6 +104,30 @@ fn run(
         connection.batch_execute("DELETE FROM idempotency_guard").map_err(Attempt::Unavailable)?;
     }
     Ok(failures)
+}
+
+/// Most jobs succeed: the price of savepoints is paid by a second attempt when one does not.
+fn run_plainly(batch: &mut Batch<'_>, number: usize, job: &mut dyn Job) -> Result<(), Attempt> {
+    let foreign = job.is_foreign();
+    let outcome = catch_unwind(AssertUnwindSafe(|| job.run(batch)));
+    // Whatever follows must not be committed by itself, outside a transaction that foreign code has ended.
+    if foreign && !is_intact(batch.connection) {
+        let failure = match outcome {
+            Ok(Err(failure)) => failure,
+            _ => broken("it ended the transaction, or left one of its own open"),
+        };
+        return Err(Attempt::BrokenBy(number, failure));
+    }
+    match outcome {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(Attempt::NeedsSavepoints),
+    }
+}
+
+/// Whether this is the transaction that the batch began, at the depth that it left.
+fn is_intact(connection: &mut SqliteConnection) -> bool {
+    depth(connection) == Some(IN_BATCH)
+        && idempotency_guard::table.select(idempotency_guard::blocked).get_result(connection) == Ok(0_i64)
 }
 
 fn run_in_savepoint(batch: &mut Batch<'_>, number: usize, job: &mut dyn Job) -> Result<Option<Failure>, Attempt> {

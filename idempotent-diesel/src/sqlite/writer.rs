@@ -25,6 +25,8 @@ use super::{
 const MAX_JOBS: usize = 256;
 /// …nor more bytes, unless a single job has more.
 const MAX_BYTES: usize = 8 << 20;
+/// An effect that failed is often followed by others: for so many batches they do not cost their neighbours a second attempt.
+const CAREFUL: u32 = 64;
 /// How often it looks for what has expired and writes down what was replayed.
 const TICK: Duration = Duration::from_secs(1);
 /// How often it makes sure that the ledger is right; rows that others delete are not told to it.
@@ -40,6 +42,8 @@ pub(crate) struct Writer {
     synchronous: Durability,
     next_tick: Instant,
     next_recount: Instant,
+    /// For how many batches more to use savepoints from the start.
+    careful: u32,
     /// Steps of sweeps, to be done when there is time: one with each batch.
     backlog: VecDeque<Box<dyn Job>>,
 }
@@ -65,6 +69,7 @@ impl Writer {
             synchronous: Durability::Normal,
             next_tick: Instant::now() + TICK,
             next_recount: Instant::now(),
+            careful: 0,
             backlog: VecDeque::new(),
         }
     }
@@ -126,7 +131,9 @@ impl Writer {
         self.shared.counters.operations(jobs.len());
         // What need not wait for the disk does not: it goes first, in a transaction of its own.
         let (durable, quick): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.durability() == Durability::Full);
-        let mut pending = VecDeque::from([(quick, false), (durable, false)]);
+        let careful = self.careful > 0;
+        self.careful = self.careful.saturating_sub(1);
+        let mut pending = VecDeque::from([(quick, careful), (durable, careful)]);
         while let Some((mut jobs, savepoints)) = pending.pop_front() {
             if jobs.is_empty() {
                 continue;
@@ -137,7 +144,10 @@ impl Writer {
             }
             match attempt {
                 Attempt::Committed(failures) => self.answer(jobs, failures),
-                Attempt::NeedsSavepoints => pending.push_front((jobs, true)),
+                Attempt::NeedsSavepoints => {
+                    self.careful = CAREFUL;
+                    pending.push_front((jobs, true));
+                }
                 Attempt::BrokenBy(number, failure) => {
                     if jobs.len() == 1 {
                         fail_all(jobs, || take(&failure));

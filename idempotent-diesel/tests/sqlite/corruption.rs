@@ -62,9 +62,15 @@ async fn an_entry_that_cannot_be_read_is_corrupt_never_vacant() {
 
 #[tokio::test]
 async fn a_claim_that_cannot_be_read_is_corrupt_never_vacant() {
-    for change in
-        ["request_hash = 'abc'", "on_takeover = 7", "on_takeover = 'refuse'", "lease_until = -1", "claimed_at = -1"]
-    {
+    for change in [
+        "request_hash = 'abc'",
+        "on_takeover = 7",
+        "on_takeover = 'refuse'",
+        "lease_until = -1",
+        "lease_until = 'soon'",
+        "claimed_at = -1",
+        "claimed_at = 'then'",
+    ] {
         let fixture = Fixture::new().await;
         let key = new_key();
         win(&fixture.store, &key).await;

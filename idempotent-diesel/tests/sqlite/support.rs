@@ -57,7 +57,7 @@ async fn open(directory: &TempDir, clock: &ManualClock) -> SqliteStore {
 
 /// A table that effects write to.
 pub(crate) async fn create_log(store: &SqliteStore) {
-    let create = "CREATE TABLE log (name TEXT NOT NULL)";
+    let create = "CREATE TABLE log (name TEXT NOT NULL); CREATE INDEX log_name ON log (name)";
     store.write(|connection| connection.batch_execute(create)).await.unwrap().unwrap();
 }
 

@@ -5,7 +5,7 @@ use idempotent_core::store::{Claim, ClaimOutcome, ClaimRequest, ClaimToken, Occu
 
 use super::{Answer, Batch, Durability, Failure, Job, Reply, complete::remove_entry, lease::remove_claim};
 use crate::sqlite::{
-    rows::{ClaimRow, EntryRow, RowKey, encode_on_takeover},
+    rows::{ClaimRow, EntryRow, RowKey, encode_on_takeover, hex},
     statements::InsertClaim,
 };
 
@@ -37,7 +37,7 @@ impl ClaimJob {
             token: &token,
             attempt: &attempt,
             nonce: self.request.nonce.as_bytes(),
-            request_hash: &self.request.request_hash.to_string(),
+            request_hash: &hex(&self.request.request_hash),
             method: &self.request.operation,
             on_takeover: &encode_on_takeover(self.request.on_takeover),
             claimed_at: &i64::try_from(moment.now_seconds()).unwrap_or(i64::MAX),

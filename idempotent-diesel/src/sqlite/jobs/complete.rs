@@ -7,8 +7,8 @@ use idempotent_core::store::{CompleteOutcome, Completion, StoreError, StoredBody
 use super::{Answer, Batch, Durability, Failure, Job, Reply, effects};
 use crate::sqlite::{
     headers,
-    rows::{CHUNKED, EntryRow, NOT_RETAINED, RowKey, WHOLE},
-    statements::{DeleteClaim, DiscardChunks, PutEntry},
+    rows::{CHUNKED, EntryRow, NOT_RETAINED, RowKey, WHOLE, hex},
+    statements::{DeleteClaim, DeleteSimpleClaim, DiscardChunks, PutEntry},
 };
 
 /// Removes an entry that has expired, and gives its chunks to the sweep.
@@ -62,7 +62,7 @@ impl CompleteJob {
         PutEntry {
             scope: key.scope,
             message_id: &key.message_id,
-            request_hash: &self.completion.request_hash.to_string(),
+            request_hash: &hex(&self.completion.request_hash),
             method: &self.completion.operation,
             response_status: &i64::from(response.status.as_u16()),
             response_headers: &headers,
@@ -101,9 +101,12 @@ impl Job for CompleteJob {
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         let key = RowKey::of(&self.completion.claim.key);
         let token = self.completion.claim.token.0;
-        let chunks: Option<i64> = DeleteClaim { scope: key.scope, message_id: &key.message_id, token: &token }
-            .get_result(batch.connection)
-            .optional()?;
+        let (scope, message_id) = (key.scope, key.message_id.as_str());
+        let simple = DeleteSimpleClaim { scope, message_id, token: &token }.execute(batch.connection)? == 1;
+        let chunks = match simple {
+            true => Some(0),
+            false => DeleteClaim { scope, message_id, token: &token }.get_result(batch.connection).optional()?,
+        };
         let Some(chunks) = chunks else {
             let outcome = self.without_claim(batch, &key)?;
             self.reply.keep(outcome);
