@@ -4,7 +4,7 @@
 //! through [`Call::header`], evaluates the scope, [splits](Call::split) the call, and hands [`Gated::run`] the future that extracts
 //! the last argument and runs the user's function.
 
-use std::{future::Future, marker::PhantomData, sync::Arc};
+use std::{any::TypeId, future::Future, marker::PhantomData, sync::Arc};
 
 use axum::{
     body::Body,
@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_core::future::BoxFuture;
-use http::{header, request::Parts};
+use http::{HeaderMap, header, request::Parts};
 
 use crate::{
     context::IdempotencyContext,
@@ -131,6 +131,18 @@ where
     pub async fn header<T: FromRequestParts<S>>(&mut self) -> Result<T, Response> {
         let extracted = T::from_request_parts(&mut self.parts, &self.state).await;
         extracted.map_err(|rejection| self.refused(rejection.into_response()))
+    }
+
+    /// Extracts a last argument before the gate, if its type reads headers only: what authenticates must do so for replays
+    /// too. The error is the finished response.
+    #[doc(hidden)]
+    pub async fn early<T: FromRequest<S, M>, M: 'static>(&mut self) -> Result<Option<T>, Response> {
+        if !reads_headers_only::<M>() {
+            return Ok(None);
+        }
+        let request = Request::from_parts(self.parts.clone(), Body::empty());
+        let extracted = T::from_request(request, &self.state).await;
+        extracted.map(Some).map_err(|rejection| self.refused(rejection.into_response()))
     }
 
     fn refused(&self, response: Response) -> Response {
@@ -281,6 +293,15 @@ impl<S: Send + Sync + 'static> Execution<S> {
         extracted.map_err(|rejection| Answer(Ran::Refused(rejection.into_response())))
     }
 
+    /// The last argument: the one that [`Call::early`] found, or else extracted now.
+    #[doc(hidden)]
+    pub async fn last_unless<T: FromRequest<S, M>, M>(&mut self, early: Option<T>) -> Result<T, Answer> {
+        match early {
+            Some(extracted) => Ok(extracted),
+            None => self.last().await,
+        }
+    }
+
     /// Makes the answer from what the handler returned.
     ///
     /// The future is boxed so that its type does not depend on `R`: a value that is no answer is then one error, told where
@@ -296,6 +317,15 @@ impl<S: Send + Sync + 'static> Execution<S> {
             Answer(Ran::Answered { response, failed })
         })
     }
+}
+
+/// Whether axum extracts by `M`, its way from a type to `FromRequest`, without looking at the body. The type is private to
+/// axum; that of an extractor which is known to read only headers is the same.
+fn reads_headers_only<M: 'static>() -> bool {
+    fn way_of<T: FromRequest<(), M>, M: 'static>(_: fn() -> T) -> TypeId {
+        TypeId::of::<M>()
+    }
+    TypeId::of::<M>() == way_of(HeaderMap::new)
 }
 
 /// The scope that an annotation's expression names.

@@ -84,7 +84,12 @@ impl Wrapper<'_> {
     }
 
     fn last(&self) -> Option<&Argument> {
-        self.arguments.last().filter(|argument| argument.reads == Reads::Last)
+        self.arguments.last().filter(|argument| argument.reads != Reads::Headers)
+    }
+
+    /// The last argument, if only its type knows whether it reads headers or the body.
+    fn unknown(&self) -> Option<&Argument> {
+        self.last().filter(|argument| argument.reads == Reads::Unknown)
     }
 
     fn header_only(&self) -> impl Iterator<Item = (usize, &Argument)> {
@@ -106,7 +111,7 @@ impl Wrapper<'_> {
         }
         all.extend(generated!(__C: 'static));
         if self.sound && self.last().is_some() {
-            all.extend(generated!(, __M));
+            all.extend(generated!(, __M: 'static));
         }
         all
     }
@@ -170,11 +175,24 @@ impl Wrapper<'_> {
             }
         });
         let scope = self.scope();
+        let early = self.unknown().map(|argument| {
+            let ty = &argument.ty;
+            generated! {
+                let __early = match __call.early::<#ty, __M>().await {
+                    #runtime::Ok(__value) => __value,
+                    #runtime::Err(__refused) => return __refused,
+                };
+            }
+        });
         let last = self.last().map(|argument| {
             let variable = variable(self.arguments.len() - 1);
             let ty = &argument.ty;
+            let extract = match argument.reads {
+                Reads::Unknown => generated!(last_unless::<#ty, __M>(__early)),
+                Reads::Body | Reads::Headers => generated!(last::<#ty, __M>()),
+            };
             generated! {
-                let #variable = match __execution.last::<#ty, __M>().await {
+                let #variable = match __execution.#extract.await {
                     #runtime::Ok(__value) => __value,
                     #runtime::Err(__refused) => return __refused,
                 };
@@ -193,6 +211,7 @@ impl Wrapper<'_> {
         generated! {
             #check_state
             #(#extract)*
+            #early
             #scope
             #run
         }

@@ -12,8 +12,10 @@ use super::signature::display;
 pub enum Reads {
     /// Only what stands in front of the body: it runs before the claim, and its refusal is never stored.
     Headers,
-    /// The body, or perhaps not: the last argument, about which only its type knows. It runs after the claim.
-    Last,
+    /// The body: a well-known extractor in last place. It runs after the claim.
+    Body,
+    /// The last argument, of a type that nothing is known about but what the compiler will know: headers or the body.
+    Unknown,
 }
 
 /// One argument.
@@ -88,7 +90,11 @@ pub(super) fn read(signature: &Signature, mistakes: &mut Mistakes) -> Vec<Argume
             attributes: argument.attrs.clone(),
             pattern: (*argument.pat).clone(),
             ty: (*argument.ty).clone(),
-            reads: if last { Reads::Last } else { Reads::Headers },
+            reads: match last {
+                false => Reads::Headers,
+                true if reads_body(&argument.ty) => Reads::Body,
+                true => Reads::Unknown,
+            },
             names: names.0,
         });
     }
@@ -191,6 +197,6 @@ mod tests {
         assert_eq!(names(0), ["name", "pool"]);
         assert_eq!(names(1), ["whole", "part"]);
         assert_eq!(arguments[0].reads, Reads::Headers);
-        assert_eq!(arguments[1].reads, Reads::Last);
+        assert_eq!(arguments[1].reads, Reads::Unknown);
     }
 }

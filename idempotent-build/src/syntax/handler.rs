@@ -70,12 +70,23 @@ impl Parse for Handler {
                 "a handler needs a body: annotate the function itself, not its declaration in a trait",
             ));
         }
-        match input.parse()? {
-            TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => {
-                Ok(Handler { attributes, visibility, signature, body })
-            }
-            other => Err(syn::Error::new_spanned(other, "expected the function's body")),
+        let token = input.parse()?;
+        match body(&token) {
+            Some(body) => Ok(Handler { attributes, visibility, signature, body }),
+            None => Err(syn::Error::new_spanned(token, "expected the function's body")),
         }
+    }
+}
+
+/// The block, taken out of the invisible group that `$body:block` of a `macro_rules!` puts around it.
+fn body(token: &TokenTree) -> Option<Group> {
+    match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.clone()),
+        TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
+            let mut inside = group.stream().into_iter();
+            inside.next().as_ref().and_then(body).filter(|_| inside.next().is_none())
+        }
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::Visit;
 use syn::{Expr, ExprAwait, ExprPath, ExprReturn, ExprTry, Lit, Macro};
 
-use super::arguments::{Argument, Reads, reads_body};
+use super::arguments::{Argument, Reads};
 use super::signature::display;
 use super::{Mistakes, Options};
 
@@ -25,7 +25,7 @@ pub(super) fn check(scope: &Expr, arguments: &mut [Argument], mistakes: &mut Mis
         let Some(name) = found.names.iter().find(|name| argument.names.iter().any(|bound| bound == *name)) else {
             continue;
         };
-        if argument.reads == Reads::Last && reads_body(&argument.ty) {
+        if argument.reads == Reads::Body {
             mistakes.at(
                 name.span(),
                 format!(

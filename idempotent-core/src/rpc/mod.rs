@@ -19,7 +19,7 @@ pub use reply::{
     IntoRpcResponse, Reply, ViaAxum, ViaResponseResult, ViaResult, ViaResultWithHeaders, ViaSseResult, ViaStream,
     ViaStreamResult,
 };
-pub use router::{JsonRpcRouter, RpcMethod};
+pub use router::{AnnotatedHandler, IncomingCall, JsonRpcRouter, RpcMethod};
 pub use stream::RpcStream;
 
 /// The result of a JSON-RPC method.

@@ -33,30 +33,101 @@ pub struct RpcMethod<S> {
     settings: fn(&S) -> Config,
 }
 
+/// What an annotated function takes: a [`Call`] that a router with state `S` can make.
+#[diagnostic::on_unimplemented(
+    message = "this handler is not annotated with `#[idempotent(method = …)]`",
+    label = "takes `{Self}`, so it is mounted under a name: `.method(\"tasks/get\", get_task)`"
+)]
+pub trait IncomingCall<S>: Sized + Send + 'static {
+    /// What the function answers with: a [`Response`], a name by which to ask for nothing more of what is not annotated.
+    type Answer: IntoResponse;
+
+    /// The annotated method.
+    const METHOD: &'static str;
+    /// Where the method's key lies in its `params`.
+    const KEY: &'static str;
+
+    /// Takes a request in; the error is the finished response.
+    fn receive(request: Request, state: &S) -> impl Future<Output = Result<Self, Response>> + Send;
+
+    /// The settings of the engine that the state supplies.
+    fn settings(state: &S) -> Config;
+}
+
+impl<O, S, C> IncomingCall<S> for Call<O, S, C>
+where
+    O: Operation,
+    S: SuppliesIdempotency<C> + Clone + Send + Sync + 'static,
+    C: 'static,
+{
+    type Answer = Response;
+
+    const METHOD: &'static str = O::METHOD;
+    const KEY: &'static str = O::KEY;
+
+    fn receive(request: Request, state: &S) -> impl Future<Output = Result<Self, Response>> + Send {
+        Self::from_request(request, state)
+    }
+
+    fn settings(state: &S) -> Config {
+        state.idempotency().settings().clone()
+    }
+}
+
+/// A function that `#[idempotent]` annotates, in a router with state `S`; `A` is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not annotated with `#[idempotent(method = …)]`",
+    label = "not an annotated handler"
+)]
+pub trait AnnotatedHandler<A, S>: Clone + Send + Sync + 'static {
+    /// The annotated method.
+    const METHOD: &'static str;
+    /// Where the method's key lies in its `params`.
+    const KEY: &'static str;
+
+    /// Answers one request.
+    fn answer(self, request: Request, state: S) -> BoxFuture<'static, Response>;
+
+    /// The settings of the engine that the state supplies.
+    fn settings(state: &S) -> Config;
+}
+
+// One bound on the function, and not one on each of its parts: what does not fit is then told once, at the function.
+impl<A, S, F, Fut> AnnotatedHandler<A, S> for F
+where
+    A: IncomingCall<S>,
+    S: Send + Sync + 'static,
+    F: Fn(A) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = A::Answer> + Send,
+{
+    const METHOD: &'static str = A::METHOD;
+    const KEY: &'static str = A::KEY;
+
+    fn answer(self, request: Request, state: S) -> BoxFuture<'static, Response> {
+        Box::pin(async move {
+            match A::receive(request, &state).await {
+                Ok(call) => self(call).await.into_response(),
+                Err(refused) => refused,
+            }
+        })
+    }
+
+    fn settings(state: &S) -> Config {
+        A::settings(state)
+    }
+}
+
 impl<S: Clone + Send + Sync + 'static> RpcMethod<S> {
     /// From a handler that is annotated with `#[idempotent]`.
-    pub fn new<O, C, F, Fut>(handler: F) -> Self
+    pub fn new<A, F>(handler: F) -> Self
     where
-        O: Operation,
-        S: SuppliesIdempotency<C>,
-        C: 'static,
-        F: Fn(Call<O, S, C>) -> Fut + Clone + Send + Sync + 'static,
-        Fut: Future<Output = Response> + Send,
+        F: AnnotatedHandler<A, S>,
     {
-        let answer = move |request: Request, state: S| -> BoxFuture<'static, Response> {
-            let handler = handler.clone();
-            Box::pin(async move {
-                match Call::from_request(request, &state).await {
-                    Ok(call) => handler(call).await,
-                    Err(refused) => refused,
-                }
-            })
-        };
         Self {
-            name: O::METHOD,
-            rule: KeyRule { pointer: O::KEY },
-            answer: Arc::new(answer),
-            settings: |state| state.idempotency().settings().clone(),
+            name: F::METHOD,
+            rule: KeyRule { pointer: F::KEY },
+            answer: Arc::new(move |request, state| handler.clone().answer(request, state)),
+            settings: F::settings,
         }
     }
 }

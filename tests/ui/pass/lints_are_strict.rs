@@ -1,5 +1,5 @@
 #![deny(warnings, missing_docs, missing_debug_implementations, unreachable_pub, unused_qualifications, unused)]
-#![forbid(unsafe_code, non_camel_case_types, non_snake_case)]
+#![forbid(unsafe_code)]
 //! Documentation is demanded here.
 
 #[path = "../support/agent.rs"]
@@ -7,14 +7,21 @@ mod agent;
 
 use agent::*;
 
-/// Sends.
-#[idempotent(method = "message/send", scope = user.tenant)]
-async fn send_message(user: AuthUser, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
-    Ok(Task { id: user.tenant + &send.text })
+mod handlers {
+    #![forbid(non_camel_case_types, non_snake_case, unused_variables, unused_imports, unused_mut, dead_code)]
+
+    use super::agent::*;
+
+    /// Sends.
+    #[idempotent(method = "message/send", scope = user.tenant)]
+    pub(crate) async fn send_message(mut user: AuthUser, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+        user.tenant.push('!');
+        Ok(Task { id: user.tenant + &send.text })
+    }
 }
 
 fn _mounted() {
-    let _ = mount(rpc_methods![send_message]);
+    let _ = mount(rpc_methods![handlers::send_message]);
 }
 
 fn main() {}
