@@ -173,6 +173,13 @@ impl Faults {
         *self.plan().mode.borrow() == Mode::Dead
     }
 
+    /// Returns when the process has died.
+    pub async fn dead(&self) {
+        let mut mode = self.plan().mode.subscribe();
+        // The sender lives as long as the plan, which `self` holds.
+        let _ = mode.wait_for(|mode| *mode == Mode::Dead).await;
+    }
+
     /// Returns when the process is not stopped; never when it is dead.
     pub async fn running(&self) {
         let mut mode = self.plan().mode.subscribe();
@@ -190,6 +197,20 @@ impl Faults {
     /// How many calls of `operation` have met a fault, an outage included.
     pub fn injected(&self, operation: StoreCall) -> u64 {
         self.plan().injected.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// How many calls of any method have met a fault.
+    pub fn total_injected(&self) -> u64 {
+        self.plan().injected.values().sum()
+    }
+
+    /// Forgets every fault that is still planned, and ends an outage.
+    pub fn calm(&self) {
+        let mut plan = self.plan();
+        plan.next.clear();
+        plan.at.clear();
+        plan.seeded = None;
+        plan.down = false;
     }
 
     fn take(&self, operation: StoreCall) -> Option<Fault> {

@@ -19,7 +19,7 @@ use idempotent_core::{
     Clock, Config, Effects, Idempotency, IdempotencyContext, Key, Scope,
     extension::{A2A_EXTENSIONS, IDEMPOTENT_REPLAYED, URI},
     rpc::{JsonRpcRouter, Params, RpcError, RpcMethod, RpcStream},
-    store::{Occupant, Store as _},
+    store::{ClaimToken, Occupant, Store as _},
     testing::{Faults, FaultyStore, MemoryConnection, MemoryStore},
 };
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,10 @@ impl Act {
 
     pub(crate) fn succeed(after_ms: u64) -> Self {
         Self::Succeed { after_ms }
+    }
+
+    pub(crate) fn fails_by_its_effect(&self) -> bool {
+        matches!(self, Self::FailEffect | Self::PanicEffect | Self::Stream { end: StreamEnd::FailEffect, .. })
     }
 
     pub(crate) fn stream(events: u32, bytes: usize, gap_ms: u64) -> Self {
@@ -375,6 +379,12 @@ impl World {
         let key = request.key();
         let occupant = self.store.inspect(&key).now_or_never().expect("memory does not wait");
         occupant.expect("memory does not fail")
+    }
+
+    /// A chunk of a recording, whatever the faults.
+    pub(crate) fn chunk(&self, token: ClaimToken, index: u32) -> Bytes {
+        let chunk = self.store.read_chunk(token, index).now_or_never().expect("memory does not wait");
+        chunk.expect("memory does not fail").expect("the chunk is there")
     }
 
     pub(crate) fn is_stored(&self, request: &Ask) -> bool {
