@@ -21,6 +21,7 @@ use crate::{disconnects::impatient, world::*};
 /// Everything happens within this time; what takes longer comes on top.
 const HORIZON_MS: u64 = 40_000;
 const KEYS: u16 = 3;
+const COLLISION: &str = "IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_PAYLOAD";
 
 #[derive(Debug, Clone)]
 struct Schedule {
@@ -100,7 +101,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
-    let pause = prop_oneof![1..200u64, 200..20_000u64].prop_map(Duration::from_millis);
+    let pause = prop_oneof![1..200u64, 200..14_000u64].prop_map(Duration::from_millis);
     prop_oneof![
         3 => Just(Fault::FailBefore),
         3 => Just(Fault::FailAfter),
@@ -120,7 +121,7 @@ fn process() -> impl Strategy<Value = ProcessPlan> {
     (
         collection::btree_map(0..40u64, fault(), 0..6),
         option::weighted(0.2, (0..HORIZON_MS, 1..30_000u64)),
-        option::weighted(0.2, (0..HORIZON_MS, 1..30_000u64)),
+        option::weighted(0.3, (0..10_000u64, 5_000..30_000u64)),
         option::weighted(0.15, 0..HORIZON_MS),
         option::weighted(0.1, 0..HORIZON_MS),
         prop_oneof![3 => Just(Recording::InMemory), 3 => Just(Recording::InChunks), 1 => Just(Recording::Tombstone)],
@@ -298,7 +299,8 @@ impl Schedule {
             assert!(
                 !answer.whole
                     || *durable
-                    || faults.injected(StoreCall::Complete) > 0
+                    || faults.failed(StoreCall::Complete) > 0
+                    || plan.stop_ms.is_some()
                     || text.is_none() && entry.is_some(),
                 "answered before it was durable: {answer:?}"
             );
@@ -307,7 +309,24 @@ impl Schedule {
             }
         }
 
+        for key in 0..KEYS {
+            for other_payload in [false, true] {
+                self.judge_collisions(&self.ask(key, other_payload), seen, &runs);
+            }
+        }
         self.probe(world, processes).await;
+    }
+
+    /// A payload all of whose requests were told that the key is another's never ran.
+    fn judge_collisions(&self, ask: &Ask, seen: &[Seen], runs: &[Run]) {
+        let collided =
+            |seen: &Seen| seen.answer.as_ref().and_then(Answer::refusal).is_some_and(|code| code == COLLISION);
+        let mut same = seen.iter().filter(|seen| seen.ask.params == ask.params).peekable();
+        if same.peek().is_some() && same.all(collided) {
+            let payload = ask.params["payload"].as_str();
+            let ran = runs.iter().any(|run| run.message_id == ask.message_id && run.payload.as_deref() == payload);
+            assert!(!ran, "run after its 422: {ask:?}");
+        }
     }
 
     /// Effects are there if, and only if, the entry that stands is the one of their attempt, and it succeeded.

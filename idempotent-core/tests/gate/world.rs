@@ -102,6 +102,7 @@ pub(crate) enum StreamEnd {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Sent {
     act: Act,
+    payload: Option<String>,
 }
 
 /// One run of the handler's body.
@@ -111,6 +112,7 @@ pub(crate) struct Run {
     pub(crate) process: usize,
     pub(crate) attempt: u32,
     pub(crate) token: Option<i64>,
+    pub(crate) payload: Option<String>,
     pub(crate) finished: bool,
 }
 
@@ -174,6 +176,7 @@ struct Handler {
     context: IdempotencyContext,
     effects: Effects<MemoryConnection>,
     act: Act,
+    payload: Option<String>,
 }
 
 impl Handler {
@@ -184,6 +187,7 @@ impl Handler {
             process: self.app.process,
             attempt: self.context.attempt(),
             token: self.context.fencing_token(),
+            payload: self.payload.clone(),
             finished: false,
         };
         tracing::info!("the handler runs");
@@ -312,7 +316,7 @@ macro_rules! operation {
                         Ok(admitted) => admitted,
                         Err(refused) => return refused,
                     };
-                    let $handler = Handler { app, context, effects, act: sent.act };
+                    let $handler = Handler { app, context, effects, act: sent.act, payload: sent.payload };
                     execution.answer($answer).await
                 };
                 gated.run(scope, run).await
