@@ -88,6 +88,7 @@ struct Plan {
     mode: watch::Sender<Mode>,
     calls: BTreeMap<StoreCall, u64>,
     injected: BTreeMap<StoreCall, u64>,
+    failed: BTreeMap<StoreCall, u64>,
     total: u64,
 }
 
@@ -109,6 +110,7 @@ impl Default for Faults {
             mode: watch::Sender::new(Mode::Alive),
             calls: BTreeMap::new(),
             injected: BTreeMap::new(),
+            failed: BTreeMap::new(),
             total: 0,
         })))
     }
@@ -173,6 +175,13 @@ impl Faults {
         *self.plan().mode.borrow() == Mode::Dead
     }
 
+    /// Returns when the process has died.
+    pub async fn dead(&self) {
+        let mut mode = self.plan().mode.subscribe();
+        // The sender lives as long as the plan, which `self` holds.
+        let _ = mode.wait_for(|mode| *mode == Mode::Dead).await;
+    }
+
     /// Returns when the process is not stopped; never when it is dead.
     pub async fn running(&self) {
         let mut mode = self.plan().mode.subscribe();
@@ -192,6 +201,25 @@ impl Faults {
         self.plan().injected.get(&operation).copied().unwrap_or(0)
     }
 
+    /// How many calls of `operation` have met a fault other than a delay or a repetition.
+    pub fn failed(&self, operation: StoreCall) -> u64 {
+        self.plan().failed.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// How many calls of any method have met a fault.
+    pub fn total_injected(&self) -> u64 {
+        self.plan().injected.values().sum()
+    }
+
+    /// Forgets every fault that is still planned, and ends an outage.
+    pub fn calm(&self) {
+        let mut plan = self.plan();
+        plan.next.clear();
+        plan.at.clear();
+        plan.seeded = None;
+        plan.down = false;
+    }
+
     fn take(&self, operation: StoreCall) -> Option<Fault> {
         let mut plan = self.plan();
         let number = plan.total;
@@ -202,8 +230,10 @@ impl Faults {
             None if plan.down => Some(Fault::FailBefore),
             None => plan.at.remove(&number).or_else(|| plan.seeded.as_mut().and_then(Seeded::draw)),
         };
-        if fault.is_some() {
+        if let Some(fault) = fault {
             *plan.injected.entry(operation).or_default() += 1;
+            let only_slow = matches!(fault, Fault::Delay(_) | Fault::DelayAnswer(_) | Fault::Twice);
+            *plan.failed.entry(operation).or_default() += u64::from(!only_slow);
         }
         fault
     }

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use crate::world::*;
 
 /// A future that is dropped by its owner after so many polls.
-struct Impatient<F> {
+pub(crate) struct Impatient<F> {
     future: Pin<Box<F>>,
     polls_left: usize,
 }
@@ -36,7 +36,7 @@ impl<F: Future> Future for Impatient<F> {
     }
 }
 
-fn impatient<F: Future>(future: F, polls: usize) -> Impatient<F> {
+pub(crate) fn impatient<F: Future>(future: F, polls: usize) -> Impatient<F> {
     Impatient { future: Box::pin(future), polls_left: polls }
 }
 

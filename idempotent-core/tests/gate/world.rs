@@ -19,7 +19,7 @@ use idempotent_core::{
     Clock, Config, Effects, Idempotency, IdempotencyContext, Key, Scope,
     extension::{A2A_EXTENSIONS, IDEMPOTENT_REPLAYED, URI},
     rpc::{JsonRpcRouter, Params, RpcError, RpcMethod, RpcStream},
-    store::{Occupant, Store as _},
+    store::{ClaimToken, Occupant, Store as _},
     testing::{Faults, FaultyStore, MemoryConnection, MemoryStore},
 };
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,10 @@ impl Act {
         Self::Succeed { after_ms }
     }
 
+    pub(crate) fn fails_by_its_effect(&self) -> bool {
+        matches!(self, Self::FailEffect | Self::PanicEffect | Self::Stream { end: StreamEnd::FailEffect, .. })
+    }
+
     pub(crate) fn stream(events: u32, bytes: usize, gap_ms: u64) -> Self {
         Self::Stream { events, bytes, gap_ms, end: StreamEnd::Complete }
     }
@@ -98,6 +102,7 @@ pub(crate) enum StreamEnd {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Sent {
     act: Act,
+    payload: Option<String>,
 }
 
 /// One run of the handler's body.
@@ -107,6 +112,7 @@ pub(crate) struct Run {
     pub(crate) process: usize,
     pub(crate) attempt: u32,
     pub(crate) token: Option<i64>,
+    pub(crate) payload: Option<String>,
     pub(crate) finished: bool,
 }
 
@@ -170,6 +176,7 @@ struct Handler {
     context: IdempotencyContext,
     effects: Effects<MemoryConnection>,
     act: Act,
+    payload: Option<String>,
 }
 
 impl Handler {
@@ -180,6 +187,7 @@ impl Handler {
             process: self.app.process,
             attempt: self.context.attempt(),
             token: self.context.fencing_token(),
+            payload: self.payload.clone(),
             finished: false,
         };
         tracing::info!("the handler runs");
@@ -308,7 +316,7 @@ macro_rules! operation {
                         Ok(admitted) => admitted,
                         Err(refused) => return refused,
                     };
-                    let $handler = Handler { app, context, effects, act: sent.act };
+                    let $handler = Handler { app, context, effects, act: sent.act, payload: sent.payload };
                     execution.answer($answer).await
                 };
                 gated.run(scope, run).await
@@ -375,6 +383,12 @@ impl World {
         let key = request.key();
         let occupant = self.store.inspect(&key).now_or_never().expect("memory does not wait");
         occupant.expect("memory does not fail")
+    }
+
+    /// A chunk of a recording, whatever the faults.
+    pub(crate) fn chunk(&self, token: ClaimToken, index: u32) -> Bytes {
+        let chunk = self.store.read_chunk(token, index).now_or_never().expect("memory does not wait");
+        chunk.expect("memory does not fail").expect("the chunk is there")
     }
 
     pub(crate) fn is_stored(&self, request: &Ask) -> bool {
