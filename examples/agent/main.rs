@@ -55,6 +55,9 @@ async fn main() -> ExitCode {
 }
 
 async fn serve(flags: Flags, config: idempotent::Config) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some((scheme @ ("postgres" | "postgresql" | "mysql"), _)) = flags.database_url.split_once("://") {
+        return Err(format!("--database-url {scheme}://…: only SQLite is supported so far; give a file's path").into());
+    }
     let store = SqliteStore::open(&flags.database_url).await?;
     let tasks = Tasks::open(store.clone()).await?;
     let idempotency = Idempotency::new(store.clone()).config(config);

@@ -85,6 +85,16 @@ fn a_store_that_cannot_be_opened_is_a_message_and_exit_code_1() {
     assert_eq!(std::fs::read(&no_database).expect("a file").len(), 2600, "it is left alone");
 }
 
+#[test]
+fn a_database_that_is_not_supported_is_a_message_and_exit_code_1() {
+    for scheme in ["postgres", "mysql"] {
+        let url = format!("{scheme}://user:secret@127.0.0.1/agent");
+        let ended = run_to_its_end(&["--listen", "127.0.0.1:0", "--database-url", &url], &[]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+        assert!(ended.stderr.contains("only SQLite") && !ended.stderr.contains("secret"), "{ended:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_database_of_a_newer_program_is_a_message_and_exit_code_1() {
     let mut agent = Agent::start(&[]);
