@@ -94,7 +94,8 @@ async fn run<C: 'static>(
         }
     };
     let execution = Execution { engine, under, caller, effects: work.effects, failed };
-    if response.body().size_hint().exact().is_some() {
+    // A body that is too large to be kept is not collected either, even when its length is known.
+    if response.body().size_hint().exact().is_some_and(|bytes| bytes <= engine.config.max_response_bytes) {
         execution.answer_whole(response, own).await;
     } else {
         execution.answer_streaming(response, own).await;

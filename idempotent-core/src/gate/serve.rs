@@ -40,6 +40,8 @@ enum Followed {
     Served(Served),
     /// The flight says nothing about this request: look again.
     LookAgain,
+    /// The flight's own request was turned down, and its key is vacant again.
+    Vacated,
     /// This request's own execution was overtaken by another owner: look for that one's answer.
     Overtaken,
 }
@@ -72,9 +74,12 @@ pub(crate) async fn serve<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: 
 async fn seek<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: &mut Option<Work<C>>) -> Served {
     let mut deadline = from_now(engine.config.wait);
     let mut pause = FIRST_LOOK;
+    let mut vacated = false;
     loop {
         let seat = match engine.flights.join(&ask.key) {
             Some(seat) => seat,
+            // Many may follow a request that is turned down: they do not all look at each turn, since the claim will tell.
+            None if vacated && work.is_some() => begin(engine, ask, work),
             None => match look(engine, ask).await {
                 Look::Served(served) => return served,
                 Look::Vacant if engine.is_draining() => return refuse_unavailable(ask),
@@ -93,10 +98,13 @@ async fn seek<C: 'static>(engine: &Arc<Engine<C>>, ask: &Ask, work: &mut Option<
         match follow(engine, ask, seat, deadline).await {
             Followed::Served(served) => return served,
             Followed::Overtaken => deadline = from_now(engine.config.wait),
-            Followed::LookAgain if Instant::now() >= deadline && engine.config.wait > Duration::ZERO => {
+            Followed::LookAgain | Followed::Vacated
+                if Instant::now() >= deadline && engine.config.wait > Duration::ZERO =>
+            {
                 return refuse(ask, Refusal::InProgress { message_id: ask.shown.clone() });
             }
-            Followed::LookAgain => {}
+            Followed::LookAgain => vacated = false,
+            Followed::Vacated => vacated = true,
         }
     }
 }
@@ -208,7 +216,7 @@ async fn settle<C: 'static>(
             }
             Followed::Served(replay_whole(engine, ask, &kept.head, kept.body.clone()))
         }
-        (Settled::Refused, None) => Followed::LookAgain,
+        (Settled::Refused, None) => Followed::Vacated,
         (Settled::Occupied(occupant), _) => match judge(engine, ask, *occupant) {
             Some(served) => Followed::Served(served),
             None => Followed::LookAgain,

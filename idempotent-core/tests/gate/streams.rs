@@ -274,3 +274,22 @@ async fn a_replay_whose_chunks_are_gone_breaks_off() {
     agent.faults.next(StoreCall::ReadChunk, Fault::Hang);
     assert!(!agent.ask(&ask).await.whole);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_known_length_is_collected_only_when_it_can_be_kept() {
+    let world = World::new();
+    let agent = world.process_with(small_memory().max_response_bytes(10_000));
+    for (events, kept) in [(10, true), (11, false)] {
+        let ask = Ask::new(SIZED, events as u16, &Act::Sized { events, bytes: 1_000, gap_ms: 100 });
+        let asked = Instant::now();
+        let head = agent.head(&ask).await;
+        assert_eq!(asked.elapsed() > seconds(1), kept, "whole answers wait for their end, {events}");
+        let first = Answer::read(head).await;
+        first.assert_first();
+        assert_eq!((first.body.len(), first.whole), (events as usize * 1_000, true));
+        match kept {
+            true => agent.ask(&ask).await.assert_replays(&first),
+            false => agent.ask(&ask).await.assert_refused(NOT_RETAINED),
+        }
+    }
+}

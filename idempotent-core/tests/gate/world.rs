@@ -1,7 +1,9 @@
 //! Agents that share one store, each with faults of its own, and the clients that call them.
 
 use std::{
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard},
+    task,
     time::Duration,
 };
 
@@ -14,6 +16,7 @@ use axum::{
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
+use http_body::{Frame, SizeHint};
 use idempotent_core::{
     __private::{Call, OnTakeover, Operation, scope},
     Clock, Config, Effects, Idempotency, IdempotencyContext, Key, Scope,
@@ -29,6 +32,7 @@ use tower::ServiceExt as _;
 pub(crate) const SEND: &str = "message/send";
 pub(crate) const STREAM: &str = "message/stream";
 pub(crate) const DOWNLOAD: &str = "files/download";
+pub(crate) const SIZED: &str = "files/proxy";
 /// As [`SEND`], under `on_takeover = "refuse"`.
 pub(crate) const CAREFUL: &str = "payments/charge";
 
@@ -65,6 +69,12 @@ pub(crate) enum Act {
     /// Succeeds, but its effect does not.
     FailEffect,
     PanicEffect,
+    /// As [`Act::Stream`] to its end, in a body that tells its length beforehand.
+    Sized {
+        events: u32,
+        bytes: usize,
+        gap_ms: u64,
+    },
     /// So many events of so many bytes, one after each gap.
     Stream {
         events: u32,
@@ -109,8 +119,6 @@ struct Sent {
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub(crate) message_id: String,
-    pub(crate) process: usize,
-    pub(crate) attempt: u32,
     pub(crate) token: Option<i64>,
     pub(crate) payload: Option<String>,
     pub(crate) finished: bool,
@@ -130,7 +138,6 @@ struct App {
     idempotency: Idempotency<MemoryConnection>,
     log: Arc<Log>,
     faults: Faults,
-    process: usize,
 }
 
 impl FromRef<App> for Idempotency<MemoryConnection> {
@@ -184,8 +191,6 @@ impl Handler {
     fn begin(&self) -> usize {
         let run = Run {
             message_id: self.context.message_id().map(|id| id.to_string()).unwrap_or_default(),
-            process: self.app.process,
-            attempt: self.context.attempt(),
             token: self.context.fencing_token(),
             payload: self.payload.clone(),
             finished: false,
@@ -241,7 +246,9 @@ impl Handler {
                 self.effects.push(|_: &mut MemoryConnection| panic!("the effect panics"));
                 Ok(self.result())
             }
-            Act::Stream { .. } => Err(RpcError::invalid_params("streams have a method of their own")),
+            Act::Stream { .. } | Act::Sized { .. } => {
+                Err(RpcError::invalid_params("streams have a method of their own"))
+            }
         };
         self.app.log.lock()[run].finished = true;
         result
@@ -328,6 +335,44 @@ macro_rules! operation {
 operation!(SendMessage, SEND, Run, handler => handler.whole().await);
 operation!(Charge, CAREFUL, Refuse, handler => handler.whole().await);
 operation!(StreamMessage, STREAM, Run, handler => handler.events().map(RpcStream::new));
+/// A body of known length that is produced bit by bit, as a proxy's.
+struct Sized {
+    frames: BoxStream<'static, Bytes>,
+    length: u64,
+}
+
+impl http_body::Body for Sized {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+    ) -> task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.frames.poll_next_unpin(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length)
+    }
+}
+
+impl Handler {
+    fn sized(self) -> Result<Response, RpcError> {
+        let Act::Sized { events, bytes, gap_ms } = self.act else {
+            return Err(RpcError::invalid_params("only bodies of known length"));
+        };
+        self.begin();
+        let frames = stream::unfold(0, move |number| async move {
+            tokio::time::sleep(Duration::from_millis(gap_ms)).await;
+            (number < events).then(|| (Bytes::from("x".repeat(bytes)), number + 1))
+        });
+        let length = u64::from(events) * bytes as u64;
+        Ok(Response::new(Body::new(Sized { frames: frames.boxed(), length })))
+    }
+}
+
+operation!(SizedDownload, SIZED, Run, handler => handler.sized());
 operation!(Download, DOWNLOAD, Run, handler => handler.events().map(|events| {
     let bytes = events.map(|event| event.map(Bytes::from));
     ([(header::CONTENT_TYPE, "application/octet-stream")], Body::from_stream(bytes)).into_response()
@@ -337,7 +382,6 @@ operation!(Download, DOWNLOAD, Run, handler => handler.events().map(|events| {
 pub(crate) struct World {
     pub(crate) store: MemoryStore,
     log: Arc<Log>,
-    processes: Mutex<usize>,
 }
 
 impl World {
@@ -346,7 +390,7 @@ impl World {
     }
 
     pub(crate) fn on(store: MemoryStore) -> Self {
-        Self { store, log: Arc::default(), processes: Mutex::new(0) }
+        Self { store, log: Arc::default() }
     }
 
     pub(crate) fn process(&self) -> Process {
@@ -357,18 +401,14 @@ impl World {
         let store = FaultyStore::new(self.store.clone());
         let faults = store.faults();
         let idempotency = Idempotency::new(store).config(config);
-        let process = {
-            let mut processes = self.processes.lock().expect("not poisoned");
-            *processes += 1;
-            *processes - 1
-        };
-        let app = App { idempotency: idempotency.clone(), log: Arc::clone(&self.log), faults: faults.clone(), process };
+        let app = App { idempotency: idempotency.clone(), log: Arc::clone(&self.log), faults: faults.clone() };
         let router = JsonRpcRouter::new()
             .methods([
                 RpcMethod::new(SendMessage::call),
                 RpcMethod::new(Charge::call),
                 RpcMethod::new(StreamMessage::call),
                 RpcMethod::new(Download::call),
+                RpcMethod::new(SizedDownload::call),
             ])
             .with_state(app);
         Process { faults, idempotency, router }
