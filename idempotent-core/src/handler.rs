@@ -73,7 +73,7 @@ where
         };
         let activation = Activation::of(&parts.headers);
         let early = |error: RpcError| {
-            idempotency.metrics().count(O::METHOD, Outcome::Refused);
+            idempotency.metrics().count(operation_of(O::METHOD), Outcome::Refused);
             echoing(error.into_response(&call.id()), activation)
         };
         if call.is_notification() {
@@ -146,7 +146,7 @@ where
     }
 
     fn refused(&self, response: Response) -> Response {
-        self.idempotency.metrics().count(O::METHOD, Outcome::Refused);
+        self.idempotency.metrics().count(operation_of(O::METHOD), Outcome::Refused);
         echoing(response, Activation::of(&self.parts.headers))
     }
 
@@ -194,7 +194,7 @@ impl<O: Operation, C: 'static> Gated<O, C> {
         let Self { call, idempotency, work, activation, has_credentials, .. } = self;
         let caller = Caller { id: call.id(), dialect: call.dialect(), activation };
         let Unfilled { context, effects, extracting } = work;
-        let work = Work { run: Box::pin(execution), context, effects, extracting };
+        let work = Work { method: operation_of(O::METHOD), run: Box::pin(execution), context, effects, extracting };
         let request =
             Keyed { method: O::METHOD, on_takeover: O::ON_TAKEOVER, call: &call, caller, scope, has_credentials };
         pass(&idempotency, request, work).await
@@ -214,7 +214,10 @@ struct Keyed<'a> {
 async fn pass<C: 'static>(idempotency: &Idempotency<C>, request: Keyed<'_>, work: Work<C>) -> Response {
     let method = request.method;
     let Served { response, outcome } = admit(idempotency, request, work).await;
-    idempotency.metrics().count(method, outcome);
+    // What ran is counted where it ran.
+    if outcome != Outcome::Executed {
+        idempotency.metrics().count(operation_of(method), outcome);
+    }
     response
 }
 
@@ -225,6 +228,9 @@ async fn admit<C: 'static>(idempotency: &Idempotency<C>, request: Keyed<'_>, wor
     if !caller.activation.activated {
         if engine.config.required {
             return refuse(Refusal::NotActivated, &caller);
+        }
+        if engine.is_draining() {
+            return refuse(Refusal::StoreUnavailable { message_id: JsonText::NULL }, &caller);
         }
         let response = serve::serve_unkeyed(engine, &caller, work).await;
         let response = response.unwrap_or_else(|| RpcError::internal("Internal error").into_response(&caller.id));

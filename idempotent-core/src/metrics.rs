@@ -60,7 +60,7 @@ impl Metrics {
         self.store_failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of requests to `method` (its annotated name) with this outcome.
+    /// Number of requests to `method` (by its 0.3 name) with this outcome.
     pub fn requests(&self, method: &str, outcome: Outcome) -> u64 {
         let requests = self.requests.read().unwrap_or_else(PoisonError::into_inner);
         requests.get(method).map_or(0, |counters| counters[outcome as usize].load(Ordering::Relaxed))

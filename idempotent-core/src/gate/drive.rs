@@ -21,6 +21,7 @@ use super::{
 use crate::{
     effects::Effects,
     engine::Engine,
+    metrics::Outcome,
     recording::{Bounds, End, Recording, Spill},
     response::{Delivery, Head},
     rpc::{RpcError, reply::Failed, stream::data_line},
@@ -93,6 +94,8 @@ async fn run<C: 'static>(
             (internal_error(caller), failed())
         }
     };
+    // Counted here and not where it is answered: its client may have gone.
+    engine.metrics.count(work.method, Outcome::Executed);
     let execution = Execution { engine, under, caller, effects: work.effects, failed };
     // A body that is too large to be kept is not collected either, even when its length is known.
     if response.body().size_hint().exact().is_some_and(|bytes| bytes <= engine.config.max_response_bytes) {
@@ -235,12 +238,17 @@ impl<C: 'static> Execution<'_, C> {
     async fn write(&self, writing: Writing<C>) -> Written {
         let store = &self.engine.store;
         match writing {
-            Writing::Keyed(completion) => match patiently(store.complete(*completion)).await {
-                Ok(CompleteOutcome::Stored) => Written::Stored,
-                Ok(CompleteOutcome::Superseded) => Written::Superseded,
-                Ok(CompleteOutcome::EffectFailed(error)) => Written::EffectFailed(error),
-                Err(error) => Written::StoreFailed(error),
-            },
+            Writing::Keyed(completion) => {
+                let has_effects = !completion.effects.is_empty();
+                match patiently(store.complete(*completion)).await {
+                    Ok(CompleteOutcome::Stored) => Written::Stored,
+                    Ok(CompleteOutcome::Superseded) => Written::Superseded,
+                    Ok(CompleteOutcome::EffectFailed(error)) if has_effects => Written::EffectFailed(error),
+                    // There was none to fail: tried at once again, that would not end.
+                    Ok(CompleteOutcome::EffectFailed(error)) => Written::StoreFailed(StoreError::Unavailable(error)),
+                    Err(error) => Written::StoreFailed(error),
+                }
+            }
             Writing::Unkeyed(effects) if effects.is_empty() => Written::Stored,
             Writing::Unkeyed(effects) => match patiently(store.commit(effects)).await {
                 Ok(Ok(())) => Written::Stored,
@@ -412,8 +420,14 @@ impl<C> Writing<C> {
     }
 }
 
+/// Whether a `Content-Type` names a media type, whatever its parameters; names compare in any case (RFC 9110 section 8.3.1).
+fn is_media_type(value: &[u8], media_type: &[u8]) -> bool {
+    let name = value.split(|&byte| byte == b';').next().unwrap_or_default();
+    name.trim_ascii().eq_ignore_ascii_case(media_type)
+}
+
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+    headers.get(header::CONTENT_TYPE).is_some_and(|value| is_media_type(value.as_bytes(), b"text/event-stream"))
 }
 
 /// Tries in the background to store an answer that its client has already got; its flight stays on the board, and its claim

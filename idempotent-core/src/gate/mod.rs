@@ -70,6 +70,8 @@ pub(crate) struct Caller {
 
 /// The operation, not yet begun.
 pub(crate) struct Work<C> {
+    /// What it is counted as.
+    pub(crate) method: &'static str,
     /// Runs the body extractors and the handler.
     pub(crate) run: BoxFuture<'static, Answer>,
     pub(crate) context: IdempotencyContext,
