@@ -22,7 +22,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use idempotent_core::{
     Key, MessageId, RequestHash, Scope,
     store::{
-        ClaimOutcome, ClaimRequest, CompleteOutcome, Completion, Effect, OnTakeover, Store, StoredBody, StoredResponse,
+        ClaimOutcome, ClaimRequest, CompleteOutcome, Completion, Effect, OnTakeover, Retention, Store, StoredBody,
+        StoredResponse,
     },
 };
 use idempotent_diesel::SqliteStore;
@@ -73,6 +74,8 @@ async fn main() {
         tempfile::tempdir_in(std::env::var_os("BENCH_DIR").unwrap_or_else(|| ".".into())).expect("a directory");
     let store = SqliteStore::open(directory.path().join("agent.db")).await.expect("a store");
     store.write(|connection| connection.batch_execute(TABLES)).await.expect("a store").expect("tables");
+    // The ceiling evicts nothing.
+    store.set_retention(Retention { max_entries: 100_000_000, ..Retention::default() });
     let ceiling = Ceiling::start(&directory.path().join("ceiling.db"));
 
     println!(

@@ -129,8 +129,6 @@ pub(crate) fn tune_writer(connection: &mut SqliteConnection) -> QueryResult<()> 
     // SQLite looks for the lock less and less often, in the end ten times a second. Everybody waits for this connection, so
     // it asks anew before that.
     connection.batch_execute("PRAGMA busy_timeout = 20")?;
-    // In KiB: the pages that a batch and a step of a sweep touch stay in memory.
-    connection.batch_execute("PRAGMA cache_size = -8192")?;
     // What one long recording made of the log is given back to the disk.
     connection.batch_execute("PRAGMA journal_size_limit = 67108864")
 }

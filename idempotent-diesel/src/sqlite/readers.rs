@@ -10,10 +10,12 @@ use tokio::sync::oneshot;
 
 use super::{Shared, connection::Reason};
 
+type Read = Box<dyn FnOnce(Result<&mut SqliteConnection, Reason>) + Send>;
+
 /// Something to be read.
 pub(crate) struct ReadJob {
     /// It is told when there is no connection to read with.
-    pub(crate) read: Box<dyn FnOnce(Result<&mut SqliteConnection, Reason>) + Send>,
+    pub(crate) read: Read,
     /// Whether it runs code that others wrote.
     pub(crate) foreign: bool,
 }

@@ -55,8 +55,8 @@ impl Touches {
         keys.into_iter().filter_map(|key| pending.remove_entry(&key)).collect()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pending().is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.pending().len()
     }
 
     fn pending(&self) -> MutexGuard<'_, HashMap<Key, i64>> {

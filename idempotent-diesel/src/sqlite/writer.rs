@@ -121,8 +121,11 @@ impl Writer {
                 recount(&self.shared);
             }
         }
-        while let Some(touches) = TouchJob::take(&self.shared.touches) {
-            self.process(vec![Box::new(touches)]);
+        self.backlog.clear();
+        let mut last = TouchJob::new(&self.shared.touches).map(|touches| Box::new(touches) as Box<dyn Job>);
+        while let Some(touches) = last.take() {
+            self.process(vec![touches]);
+            last = self.backlog.pop_front();
         }
     }
 
@@ -140,11 +143,11 @@ impl Writer {
     }
 
     fn tick(&mut self) {
-        if let Some(touches) = TouchJob::take(&self.shared.touches) {
-            self.process(vec![Box::new(touches)]);
-        }
         if !self.backlog.is_empty() {
             return;
+        }
+        if let Some(touches) = TouchJob::new(&self.shared.touches) {
+            self.backlog.push_back(Box::new(touches));
         }
         let moment = self.shared.moment();
         match self.connection.as_mut().map(|connection| has_work(connection, &moment)) {

@@ -82,6 +82,22 @@ async fn replays_are_written_within_a_second_or_so_and_once() {
 }
 
 #[tokio::test]
+async fn thousands_of_replays_are_written_in_steps_and_before_anything_is_evicted() {
+    let fixture = Fixture::new().await;
+    let keys: Vec<_> = (0..1_500).map(|_| new_key()).collect();
+    join_all(keys.iter().map(|key| store_answer(&fixture.store, key, "answer"))).await;
+    let (replayed, others) = keys.split_at(1_000);
+    replayed.iter().for_each(|key| fixture.store.touch(key));
+    fixture.store.set_retention(Retention { max_entries: 1_000, ..Retention::default() });
+    fixture.store.sweep().await.unwrap();
+    for (keys, there) in [(replayed, true), (others, false)] {
+        for key in keys {
+            assert_eq!(fixture.store.inspect(key).await.unwrap().is_some(), there);
+        }
+    }
+}
+
+#[tokio::test]
 async fn rows_that_others_removed_are_counted_out() {
     let fixture = Fixture::new().await;
     for _ in 0..20 {

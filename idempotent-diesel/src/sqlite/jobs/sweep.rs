@@ -4,10 +4,7 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryResult, RunQueryDsl, SqliteConnection,
     dsl::{exists, min, select},
 };
-use idempotent_core::{
-    Key,
-    store::{OnTakeover, Swept},
-};
+use idempotent_core::store::{OnTakeover, Swept};
 
 use super::{Answer, Batch, Failure, Job, Reply, Touches, lease::remove_claim};
 use crate::sqlite::{
@@ -63,6 +60,8 @@ pub(crate) struct SweepJob {
     before: Swept,
     step: Swept,
     done: bool,
+    /// How many of the replays that waited when the sweep began are still to be written down.
+    touches: Option<usize>,
     /// Whether there are more entries than there may be: those have to go within 5 seconds, others when there is time.
     urgent: bool,
     reply: Option<Reply<Swept>>,
@@ -76,7 +75,14 @@ impl SweepJob {
 
     /// A sweep that nobody waits for.
     pub(crate) fn background() -> Self {
-        Self { before: Swept::default(), step: Swept::default(), done: false, urgent: false, reply: None }
+        Self {
+            before: Swept::default(),
+            step: Swept::default(),
+            done: false,
+            touches: None,
+            urgent: false,
+            reply: None,
+        }
     }
 
     fn so_far(&self) -> Swept {
@@ -93,9 +99,12 @@ impl Job for SweepJob {
         self.step = Swept::default();
         self.done = false;
         self.urgent = excess(batch.connection, &batch.moment)? > 0;
-        // Whatever was replayed must not be taken for unused.
-        while !batch.touches.is_empty() {
-            write_touches(batch, &batch.touches.take(TOUCH_STEP))?;
+        // Whatever was replayed before the sweep must not be taken for unused.
+        let waiting = *self.touches.get_or_insert_with(|| batch.touches.len());
+        let written = write_touches(batch)?;
+        self.touches = Some(waiting.saturating_sub(written));
+        if written > 0 && waiting > written {
+            return Ok(());
         }
         self.step.expired = remove_expired(batch)?;
         if self.step.expired > 0 {
@@ -179,33 +188,38 @@ fn remove_chunks(connection: &mut SqliteConnection) -> QueryResult<bool> {
     Ok(true)
 }
 
-fn write_touches(batch: &mut Batch<'_>, touches: &[(Key, i64)]) -> Result<(), Failure> {
-    for (key, last_used) in touches {
+/// Writes down some of the replays since the last time; returns how many.
+fn write_touches(batch: &mut Batch<'_>) -> Result<usize, Failure> {
+    let touches = batch.touches.take(TOUCH_STEP);
+    for (key, last_used) in &touches {
         let key = RowKey::of(key);
         TouchEntry { last_used, scope: key.scope, message_id: &key.message_id }.execute(batch.connection)?;
     }
-    Ok(())
+    Ok(touches.len())
 }
 
-/// Notes some of the replays since the last time.
+/// One step of writing down the replays; its successor takes the next one.
 pub(crate) struct TouchJob {
-    touches: Vec<(Key, i64)>,
+    waiting: usize,
 }
 
 impl TouchJob {
-    pub(crate) fn take(touches: &Touches) -> Option<Self> {
-        let touches = touches.take(TOUCH_STEP);
-        (!touches.is_empty()).then_some(Self { touches })
+    /// Those that wait now; `None` when there are none.
+    pub(crate) fn new(touches: &Touches) -> Option<Self> {
+        let waiting = touches.len();
+        (waiting > 0).then_some(Self { waiting })
     }
 }
 
 impl Job for TouchJob {
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        write_touches(batch, &self.touches)
+        let written = write_touches(batch)?;
+        self.waiting = if written == 0 { 0 } else { self.waiting.saturating_sub(written) };
+        Ok(())
     }
 
     fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
-        None
+        (self.waiting > 0).then_some(self)
     }
 
     fn fail(self: Box<Self>, failure: Failure) {
