@@ -1,6 +1,4 @@
-#![deny(warnings, missing_docs, missing_debug_implementations, unreachable_pub, unused_qualifications, unused)]
 #![forbid(unsafe_code)]
-//! Documentation is demanded here.
 
 #[path = "../support/agent.rs"]
 mod agent;
@@ -8,6 +6,8 @@ mod agent;
 use agent::*;
 
 mod handlers {
+    //! Documentation is demanded here.
+    #![deny(warnings, missing_docs, missing_debug_implementations, unreachable_pub, unused_qualifications, unused)]
     #![forbid(non_camel_case_types, non_snake_case, unused_variables, unused_imports, unused_mut, dead_code)]
 
     use super::agent::*;
