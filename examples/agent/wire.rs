@@ -46,14 +46,14 @@ impl SendMessage {
 #[serde(untagged)]
 pub enum TaskForm {
     V0_3(v0_3::Task),
-    V1_0(a2a::Task),
+    V1_0(Box<a2a::Task>),
 }
 
 impl TaskForm {
     pub fn new(task: a2a::Task, dialect: Dialect) -> Self {
         match dialect {
             Dialect::V0_3 => Self::V0_3(task.into()),
-            Dialect::V1_0 => Self::V1_0(task),
+            Dialect::V1_0 => Self::V1_0(Box::new(task)),
         }
     }
 }
@@ -64,21 +64,21 @@ impl TaskForm {
 pub enum Event {
     Task03(v0_3::Task),
     Status03(v0_3::StatusUpdate),
-    V1_0(a2a::StreamResponse),
+    V1_0(Box<a2a::StreamResponse>),
 }
 
 impl Event {
     pub fn task(task: a2a::Task, dialect: Dialect) -> Self {
         match dialect {
             Dialect::V0_3 => Self::Task03(task.into()),
-            Dialect::V1_0 => Self::V1_0(a2a::StreamResponse::Task(task)),
+            Dialect::V1_0 => Self::V1_0(Box::new(a2a::StreamResponse::Task(task))),
         }
     }
 
     pub fn status(update: a2a::TaskStatusUpdateEvent, dialect: Dialect) -> Self {
         match dialect {
             Dialect::V0_3 => Self::Status03(update.into()),
-            Dialect::V1_0 => Self::V1_0(a2a::StreamResponse::StatusUpdate(update)),
+            Dialect::V1_0 => Self::V1_0(Box::new(a2a::StreamResponse::StatusUpdate(update))),
         }
     }
 }
