@@ -8,6 +8,7 @@
 //! - [`Effects`], [`IdempotencyContext`], [`Dialect`]: what it may ask for.
 //! - [`Idempotency`] and [`Config`]: the engine and its settings.
 //! - [`agent_card!`] and [`Card`]: the AgentCard, made at build time by `idempotent_build`.
+//! - [`client::RetryableRequest`]: the other side, a request that can be sent again.
 //! - [`store::Store`]: the contract of a store of your own. [`json`]: the canonical form and the hash.
 
 mod agent_card;
@@ -17,7 +18,7 @@ pub use idempotent_core::{
     ManualClock, MessageId, Metrics, Outcome, ReplayId, ReplayedHeader, RequestHash, Scope, SuppliesIdempotency,
     SystemClock, TTL_VARIABLE, ToScope,
     card::{self, Card, CardMethod, RuntimeParams},
-    extension, json,
+    client, extension, json, request_hash,
     rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},
     rpc_methods, store,
 };
