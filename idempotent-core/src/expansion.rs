@@ -7,6 +7,8 @@ use axum::{
 };
 use http::StatusCode;
 
+pub use futures_core::future::BoxFuture;
+
 pub use core::{
     clone::Clone,
     marker::{Send, Sync},
@@ -24,6 +26,6 @@ pub const fn supplies_idempotency<S: SuppliesIdempotency<C>, C: 'static>() {}
 pub const fn can_be_last<T: FromRequest<S, M>, S: Send + Sync, M>() {}
 
 /// The body of a handler whose annotation has been refused. It is never run, since its crate does not compile.
-pub fn refused<T>(_: T) -> Response {
-    StatusCode::INTERNAL_SERVER_ERROR.into_response()
+pub fn refused<T>(_: T) -> BoxFuture<'static, Response> {
+    Box::pin(async { StatusCode::INTERNAL_SERVER_ERROR.into_response() })
 }

@@ -1,10 +1,10 @@
 //! What `#[idempotent]` expands to calls: one request on its way through an annotated handler.
 //!
-//! The attribute keeps the handler's name and gives it one argument, a [`Call`]. Its body extracts the header-only arguments
-//! through [`Call::header`], evaluates the scope, [splits](Call::split) the call, and hands [`Gated::run`] the future that extracts
-//! the last argument and runs the user's function.
+//! The attribute keeps the handler's name and gives it one argument, a [`Call`]. Its body is a call of [`Call::serve`], which
+//! extracts the header-only arguments, evaluates the scope, splits the call, and hands the gate the future that extracts the last
+//! argument and runs the user's function.
 
-use std::{any::TypeId, future::Future, marker::PhantomData, sync::Arc};
+use std::{any::TypeId, convert::Infallible, future::Future, marker::PhantomData, sync::Arc};
 
 use axum::{
     body::Body,
@@ -126,23 +126,54 @@ where
     S: Clone + Send + Sync + 'static,
     C: 'static,
 {
-    /// Extracts an argument that reads only headers, before the gate. The error is the finished response.
+    /// Extracts the header-only arguments `H`, evaluates the scope, and lets the gate run `handler` with them and with the last
+    /// argument.
+    ///
+    /// All that a handler's own types need not be known for stands elsewhere, and the future is boxed: the compiler does this work
+    /// once for each annotated function.
     #[doc(hidden)]
-    pub async fn header<T: FromRequestParts<S>>(&mut self) -> Result<T, Response> {
-        let extracted = T::from_request_parts(&mut self.parts, &self.state).await;
-        extracted.map_err(|rejection| self.refused(rejection.into_response()))
+    pub fn serve<H, L, M, F, Fut, R>(mut self, scope: fn(&H) -> Scope, handler: F) -> BoxFuture<'static, Response>
+    where
+        H: Headers<S> + Send + 'static,
+        L: FromRequest<S, M> + Send + 'static,
+        M: 'static,
+        F: FnOnce(H, L) -> Answering<Fut, R> + Send + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+        R: Send + 'static,
+    {
+        Box::pin(async move {
+            let headers = match H::extract(&mut self.parts, &self.state).await {
+                Ok(headers) => headers,
+                Err(response) => return self.refused(response),
+            };
+            let early = match self.early::<L, M>().await {
+                Ok(early) => early,
+                Err(response) => return self.refused(response),
+            };
+            let scope = scope(&headers);
+            let (gated, mut execution) = self.split();
+            let run = async move {
+                let last = match early {
+                    Some(extracted) => extracted,
+                    None => match execution.last().await {
+                        Ok(extracted) => extracted,
+                        Err(refused) => return refused,
+                    },
+                };
+                execution.answer(handler(headers, last)).await
+            };
+            gated.run(scope, Box::pin(run)).await
+        })
     }
 
     /// Extracts a last argument before the gate, if its type reads headers only: what authenticates must do so for replays
-    /// too. The error is the finished response.
-    #[doc(hidden)]
-    pub async fn early<T: FromRequest<S, M>, M: 'static>(&mut self) -> Result<Option<T>, Response> {
+    /// too.
+    async fn early<T: FromRequest<S, M>, M: 'static>(&self) -> Result<Option<T>, Response> {
         if !reads_headers_only::<M>() {
             return Ok(None);
         }
         let request = Request::from_parts(self.parts.clone(), Body::empty());
-        let extracted = T::from_request(request, &self.state).await;
-        extracted.map(Some).map_err(|rejection| self.refused(rejection.into_response()))
+        T::from_request(request, &self.state).await.map(Some).map_err(IntoResponse::into_response)
     }
 
     fn refused(&self, response: Response) -> Response {
@@ -151,8 +182,7 @@ where
     }
 
     /// Parts what the gate decides by from what the handler is run with.
-    #[doc(hidden)]
-    pub fn split(self) -> (Gated<O, C>, Execution<S>) {
+    fn split(self) -> (Gated<O, C>, Execution<S>) {
         let Self { parts, call, state, idempotency, context, effects, .. } = self;
         let has_credentials =
             parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(header::COOKIE);
@@ -168,7 +198,7 @@ where
 }
 
 /// A request in front of the gate, its header-only arguments extracted.
-pub struct Gated<O, C: 'static> {
+struct Gated<O, C: 'static> {
     call: Arc<RpcCall>,
     idempotency: Idempotency<C>,
     work: Unfilled<C>,
@@ -185,16 +215,12 @@ struct Unfilled<C: 'static> {
 }
 
 impl<O: Operation, C: 'static> Gated<O, C> {
-    /// Lets `execution` run at most once for the request's key, and answers.
-    #[doc(hidden)]
-    pub async fn run<F>(self, scope: Scope, execution: F) -> Response
-    where
-        F: Future<Output = Answer> + Send + 'static,
-    {
+    /// Lets `run` run at most once for the request's key, and answers.
+    async fn run(self, scope: Scope, run: BoxFuture<'static, Answer>) -> Response {
         let Self { call, idempotency, work, activation, has_credentials, .. } = self;
         let caller = Caller { id: call.id(), dialect: call.dialect(), activation };
         let Unfilled { context, effects, extracting } = work;
-        let work = Work { method: operation_of(O::METHOD), run: Box::pin(execution), context, effects, extracting };
+        let work = Work { method: operation_of(O::METHOD), run, context, effects, extracting };
         let request =
             Keyed { method: O::METHOD, on_takeover: O::ON_TAKEOVER, call: &call, caller, scope, has_credentials };
         pass(&idempotency, request, work).await
@@ -281,7 +307,7 @@ fn refuse(refusal: Refusal, caller: &Caller) -> Served {
 }
 
 /// A handler's run under its claim.
-pub struct Execution<S> {
+struct Execution<S> {
     request: Option<Request>,
     state: S,
     reply: Reply,
@@ -290,8 +316,7 @@ pub struct Execution<S> {
 
 impl<S: Send + Sync + 'static> Execution<S> {
     /// Extracts the last argument, which may read the body. The error is the finished answer.
-    #[doc(hidden)]
-    pub async fn last<T: FromRequest<S, M>, M>(&mut self) -> Result<T, Answer> {
+    async fn last<T: FromRequest<S, M>, M>(&mut self) -> Result<T, Answer> {
         let request = self.request.take().unwrap_or_default();
         self.extracting.set(true);
         let extracted = T::from_request(request, &self.state).await;
@@ -299,29 +324,67 @@ impl<S: Send + Sync + 'static> Execution<S> {
         extracted.map_err(|rejection| Answer(Ran::Refused(rejection.into_response())))
     }
 
-    /// The last argument: the one that [`Call::early`] found, or else extracted now.
-    #[doc(hidden)]
-    pub async fn last_unless<T: FromRequest<S, M>, M>(&mut self, early: Option<T>) -> Result<T, Answer> {
-        match early {
-            Some(extracted) => Ok(extracted),
-            None => self.last().await,
-        }
+    /// Runs the handler and makes the answer from what it returns.
+    async fn answer<Fut: Future<Output = R>, R>(self, handler: Answering<Fut, R>) -> Answer {
+        let failed = self.reply.failed().clone();
+        let returned = handler.run.await;
+        let response = (handler.respond)(returned, self.reply).await;
+        Answer(Ran::Answered { response, failed })
     }
+}
 
-    /// Makes the answer from what the handler returned.
-    ///
-    /// The future is boxed so that its type does not depend on `R`: a value that is no answer is then one error, told where
-    /// the value is, and not another one for each place that the future passes.
-    #[doc(hidden)]
-    pub fn answer<R, Via>(self, returned: R) -> BoxFuture<'static, Answer>
-    where
-        R: IntoRpcResponse<Via> + Send + 'static,
-    {
-        Box::pin(async move {
-            let failed = self.reply.failed().clone();
-            let response = returned.into_rpc_response(self.reply).await;
-            Answer(Ran::Answered { response, failed })
-        })
+/// The user's function on its way, and what becomes of its return value.
+pub struct Answering<Fut, R> {
+    run: Fut,
+    respond: fn(R, Reply) -> BoxFuture<'static, Response>,
+}
+
+/// Says how a handler's return value becomes a response.
+///
+/// A function of its own, so that a value that is no answer is told once and where the value is: [`Call::serve`] knows nothing of
+/// [`IntoRpcResponse`].
+#[doc(hidden)]
+pub fn answering<Fut, R, Via>(run: Fut) -> Answering<Fut, R>
+where
+    Fut: Future<Output = R>,
+    R: IntoRpcResponse<Via> + Send + 'static,
+{
+    Answering { run, respond: |returned, reply| Box::pin(async move { returned.into_rpc_response(reply).await }) }
+}
+
+/// The arguments that read only headers, as nested pairs: `(A, (B, ()))`.
+pub trait Headers<S>: Sized {
+    /// Extracts one after the other. The error is the finished response.
+    fn extract(parts: &mut Parts, state: &S) -> impl Future<Output = Result<Self, Response>> + Send;
+}
+
+impl<S: Sync> Headers<S> for () {
+    async fn extract(_: &mut Parts, _: &S) -> Result<Self, Response> {
+        Ok(())
+    }
+}
+
+impl<S, T, Rest> Headers<S> for (T, Rest)
+where
+    S: Sync,
+    T: FromRequestParts<S> + Send,
+    Rest: Headers<S> + Send,
+{
+    async fn extract(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let first = T::from_request_parts(parts, state).await.map_err(IntoResponse::into_response)?;
+        Ok((first, Rest::extract(parts, state).await?))
+    }
+}
+
+/// Stands for the last argument of a handler that has none.
+#[derive(Debug)]
+pub struct NoBody;
+
+impl<S: Sync> FromRequest<S> for NoBody {
+    type Rejection = Infallible;
+
+    async fn from_request(_: Request, _: &S) -> Result<Self, Infallible> {
+        Ok(Self)
     }
 }
 

@@ -36,15 +36,17 @@ impl ToTokens for Wrapper<'_> {
     //
     // Output:
     //
-    //     pub async fn send_message<S, C, M>(call: Call<Operation, S, C>) -> Response
+    //     pub fn send_message<S, C, M>(call: Call<Operation, S, C>) -> BoxFuture<Response>
     //     where
     //         S: SuppliesIdempotency<C>,
     //         AuthUser: FromRequestParts<S>,
     //         Params<SendMessage>: FromRequest<S, M>,
     //     {
     //         async fn send_message(user: AuthUser, Params(send): Params<SendMessage>) -> Task { … }
-    //         …
+    //         call.serve(|(user, ())| …, |(user, ()), send| send_message(user, send))
     //     }
+    //
+    // One call, and not the steps that it takes: what stands here is compiled once for each handler.
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let runtime = self.runtime;
         let outer = &self.attributes.outer;
@@ -58,9 +60,9 @@ impl ToTokens for Wrapper<'_> {
         let body = if self.sound { self.body() } else { generated!(#runtime::refused(__call)) };
         tokens.extend(quote_spanned! {names::generated(name.span())=>
             #(#outer)*
-            #visibility async fn #name<#generics>(
-                mut __call: #runtime::Call<#operation, #state, __C>,
-            ) -> #runtime::Response
+            #visibility fn #name<#generics>(
+                __call: #runtime::Call<#operation, #state, __C>,
+            ) -> #runtime::BoxFuture<'static, #runtime::Response>
             where #bounds
             {
                 #user_function
@@ -87,12 +89,7 @@ impl Wrapper<'_> {
         self.arguments.last().filter(|argument| argument.reads != Reads::Headers)
     }
 
-    /// The last argument, if only its type knows whether it reads headers or the body.
-    fn unknown(&self) -> Option<&Argument> {
-        self.last().filter(|argument| argument.reads == Reads::Unknown)
-    }
-
-    fn header_only(&self) -> impl Iterator<Item = (usize, &Argument)> {
+    fn header_only(&self) -> impl DoubleEndedIterator<Item = (usize, &Argument)> {
         self.arguments.iter().enumerate().filter(|(_, argument)| argument.reads == Reads::Headers)
     }
 
@@ -131,12 +128,12 @@ impl Wrapper<'_> {
             for (_, argument) in self.header_only() {
                 let ty = &argument.ty;
                 let bound = bound(generated!(#runtime::FromRequestParts), &[state], ty);
-                bounds.extend(generated!(#ty: #bound,));
+                bounds.extend(generated!(#ty: #bound + #runtime::Send,));
             }
             if let Some(argument) = self.last() {
                 let ty = &argument.ty;
                 let bound = bound(generated!(#runtime::FromRequest), &[state, &generated!(__M)], ty);
-                bounds.extend(generated!(#ty: #bound,));
+                bounds.extend(generated!(#ty: #bound + #runtime::Send,));
             }
         }
         if let Some(user) = &self.handler.signature.generics.where_clause {
@@ -164,56 +161,25 @@ impl Wrapper<'_> {
 
     fn body(&self) -> TokenStream {
         let runtime = self.runtime;
-        let extract = self.header_only().map(|(index, argument)| {
-            let variable = variable(index);
-            let ty = &argument.ty;
-            generated! {
-                let #variable = match __call.header::<#ty>().await {
-                    #runtime::Ok(__value) => __value,
-                    #runtime::Err(__refused) => return __refused,
-                };
-            }
-        });
-        let scope = self.scope();
-        let early = self.unknown().map(|argument| {
-            let ty = &argument.ty;
-            generated! {
-                let __early = match __call.early::<#ty, __M>().await {
-                    #runtime::Ok(__value) => __value,
-                    #runtime::Err(__refused) => return __refused,
-                };
-            }
-        });
-        let last = self.last().map(|argument| {
-            let variable = variable(self.arguments.len() - 1);
-            let ty = &argument.ty;
-            let extract = match argument.reads {
-                Reads::Unknown => generated!(last_unless::<#ty, __M>(__early)),
-                Reads::Body | Reads::Headers => generated!(last::<#ty, __M>()),
-            };
-            generated! {
-                let #variable = match __execution.#extract.await {
-                    #runtime::Ok(__value) => __value,
-                    #runtime::Err(__refused) => return __refused,
-                };
-            }
-        });
-        let answer = self.call_user_function();
         let check_state = self.check_state();
+        let scope = self.scope();
+        let all = nested(self.header_only().map(|(index, _)| variable(index).into_token_stream()));
+        let last = match self.last() {
+            Some(argument) => {
+                let variable = variable(self.arguments.len() - 1);
+                let ty = &argument.ty;
+                generated!(#variable: #ty)
+            }
+            None => generated!(_: #runtime::NoBody),
+        };
+        let run = self.call_user_function();
         // A future that cannot be sent to another thread is the user's function: that is where it is told.
-        let run = quote_spanned! {names::generated(self.handler.signature.ident.span())=>
-            let (__gated, mut __execution) = __call.split();
-            __gated.run(__scope, async move {
-                #last
-                __execution.answer(#answer).await
-            }).await
+        let serve = quote_spanned! {names::generated(self.handler.signature.ident.span())=>
+            __call.serve(#scope, |#all, #last| #run)
         };
         generated! {
             #check_state
-            #(#extract)*
-            #early
-            #scope
-            #run
+            #serve
         }
     }
 
@@ -237,31 +203,34 @@ impl Wrapper<'_> {
         })
     }
 
-    /// The user's names are bound by reference, and only while the scope is computed.
+    /// From the header-only arguments to the scope. The user's names are bound by reference, and only those that the scope uses.
     fn scope(&self) -> TokenStream {
         let runtime = self.runtime;
+        let types = nested(self.header_only().map(|(_, argument)| argument.ty.to_token_stream()));
         let Some(scope) = &self.annotation.options.scope else {
-            return generated!(let __scope = #runtime::Scope::global(););
+            return generated!(|_: &#types| #runtime::Scope::global());
         };
-        let bindings = self
-            .header_only()
-            .filter(|(_, argument)| self.annotation.options.scope_uses(&argument.names))
-            .map(|(index, argument)| {
-                let variable = variable(index);
-                let mut pattern = argument.pattern.clone();
-                ByReference(&self.annotation.options).visit_pat_mut(&mut pattern);
-                generated!(let #pattern = &#variable;)
-            });
+        let is_used = |argument: &Argument| self.annotation.options.scope_uses(&argument.names);
+        let used = nested(self.header_only().map(|(index, argument)| match is_used(argument) {
+            true => variable(index).into_token_stream(),
+            false => generated!(_),
+        }));
+        let bindings = self.header_only().filter(|(_, argument)| is_used(argument)).map(|(index, argument)| {
+            let variable = variable(index);
+            let mut pattern = argument.pattern.clone();
+            ByReference(&self.annotation.options).visit_pat_mut(&mut pattern);
+            generated!(let #pattern = #variable;)
+        });
         let argument = borrowed(&scope.value);
         generated! {
-            let __scope = {
+            |#used: &#types| {
                 #(#bindings)*
                 #runtime::scope(#argument)
-            };
+            }
         }
     }
 
-    /// `send_message(__0, __1).await`, seen from outside as the return type: what is wrong with the answer is told there.
+    /// `answering(send_message(__0, __1))`, seen from outside as the return type: what is wrong with the answer is told there.
     fn call_user_function(&self) -> TokenStream {
         let (start, end) = self.return_type();
         let (start, end) = (names::generated(start), names::generated(end));
@@ -269,8 +238,18 @@ impl Wrapper<'_> {
         name.set_span(start);
         let turbofish = self.turbofish();
         let variables = (0..self.arguments.len()).map(variable);
-        let call = quote_spanned!(start=> #name #turbofish (#(#variables),*));
-        quote_spanned!(end=> #call.await)
+        let mut arguments = Group::new(Delimiter::Parenthesis, generated!(#(#variables),*));
+        arguments.set_span(end);
+        let call = quote_spanned!(start=> #name #turbofish #arguments);
+        let mut called = Group::new(Delimiter::Parenthesis, call);
+        called.set_span(end);
+        let runtime = self.runtime;
+        let answering = quote_spanned!(start=> #runtime::answering);
+        let answering = answering.into_iter().map(|mut token| {
+            token.set_span(start);
+            token
+        });
+        quote_spanned!(start=> #(#answering)* #called)
     }
 
     /// First and last token of the return type.
@@ -351,6 +330,11 @@ fn ends(tokens: &impl ToTokens) -> (Span, Span) {
         (Some(first), Some(last)) => (first.span(), last.span()),
         _ => (Span::call_site(), Span::call_site()),
     }
+}
+
+/// `(a, (b, ()))`: as many as there are, and still one type that the runtime can take apart.
+fn nested(parts: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream {
+    parts.rev().fold(generated!(()), |rest, part| generated!((#part, #rest)))
 }
 
 fn variable(index: usize) -> Ident {

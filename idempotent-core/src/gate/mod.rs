@@ -95,7 +95,7 @@ impl Extracting {
 
 /// What came of running a handler.
 #[derive(Debug)]
-pub struct Answer(pub(crate) Ran);
+pub(crate) struct Answer(pub(crate) Ran);
 
 #[derive(Debug)]
 pub(crate) enum Ran {

@@ -10,15 +10,15 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    extract::{FromRef, FromRequest, FromRequestParts, Request},
+    extract::{FromRef, FromRequest, FromRequestParts, Request, State},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures_util::{FutureExt as _, StreamExt as _, stream, stream::BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
 use http_body::{Frame, SizeHint};
 use idempotent_core::{
-    __private::{Call, OnTakeover, Operation, scope},
+    __private::{Call, OnTakeover, Operation, answering, scope},
     Clock, Config, Effects, Idempotency, IdempotencyContext, Key, Scope,
     extension::{A2A_EXTENSIONS, IDEMPOTENT_REPLAYED, URI},
     rpc::{JsonRpcRouter, Params, RpcError, RpcMethod, RpcStream},
@@ -299,38 +299,23 @@ macro_rules! operation {
 
         impl $name {
             /// As the attribute expands.
-            async fn call(mut call: Call<Self, App, MemoryConnection>) -> Response {
-                let tenant = match call.header::<Tenant>().await {
-                    Ok(tenant) => tenant,
-                    Err(refused) => return refused,
-                };
-                let context = match call.header::<IdempotencyContext>().await {
-                    Ok(context) => context,
-                    Err(refused) => return refused,
-                };
-                let effects = match call.header::<Effects<MemoryConnection>>().await {
-                    Ok(effects) => effects,
-                    Err(refused) => return refused,
-                };
-                let app = match call.header::<axum::extract::State<App>>().await {
-                    Ok(axum::extract::State(app)) => app,
-                    Err(refused) => return refused,
-                };
-                let scope = scope(&tenant.0);
-                let (gated, mut execution) = call.split();
-                let run = async move {
-                    let Admitted(sent) = match execution.last::<Admitted, _>().await {
-                        Ok(admitted) => admitted,
-                        Err(refused) => return refused,
-                    };
-                    let $handler = Handler { app, context, effects, act: sent.act, payload: sent.payload };
-                    execution.answer($answer).await
-                };
-                gated.run(scope, run).await
+            fn call(call: Call<Self, App, MemoryConnection>) -> BoxFuture<'static, Response> {
+                call.serve(
+                    |(tenant, _): &(Tenant, Surroundings)| scope(&tenant.0),
+                    |(_, (context, (effects, (State(app), ())))), Admitted(sent): Admitted| {
+                        answering(async move {
+                            let $handler = Handler { app, context, effects, act: sent.act, payload: sent.payload };
+                            $answer
+                        })
+                    },
+                )
             }
         }
     };
 }
+
+/// What each of the operations takes beside the tenant.
+type Surroundings = (IdempotencyContext, (Effects<MemoryConnection>, (State<App>, ())));
 
 operation!(SendMessage, SEND, Run, handler => handler.whole().await);
 operation!(Charge, CAREFUL, Refuse, handler => handler.whole().await);
