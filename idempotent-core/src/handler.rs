@@ -34,7 +34,7 @@ use crate::{
     store::OnTakeover,
 };
 
-/// What an annotation says, as a type: one for each annotated handler, under the handler's name.
+/// What an annotation says, as a type: one for each annotated handler.
 pub trait Operation: Send + Sync + 'static {
     /// The method's name as annotated. A method that A2A knows under two names answers to both.
     const METHOD: &'static str;

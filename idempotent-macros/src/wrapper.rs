@@ -36,14 +36,14 @@ impl ToTokens for Wrapper<'_> {
     //
     // Output:
     //
-    //     pub fn send_message<S, C, M>(call: Call<Operation, S, C>) -> BoxFuture<Response>
+    //     pub async fn send_message<S, C, M>(call: Call<Operation, S, C>) -> Response
     //     where
     //         S: SuppliesIdempotency<C>,
     //         AuthUser: FromRequestParts<S>,
     //         Params<SendMessage>: FromRequest<S, M>,
     //     {
     //         async fn send_message(user: AuthUser, Params(send): Params<SendMessage>) -> Task { … }
-    //         call.serve(|(user, ())| …, |(user, ()), send| send_message(user, send))
+    //         call.serve(|(user, ())| …, |(user, ()), send| send_message(user, send)).await
     //     }
     //
     // One call, and not the steps that it takes: what stands here is compiled once for each handler.
@@ -60,13 +60,13 @@ impl ToTokens for Wrapper<'_> {
         let body = if self.sound { self.body() } else { generated!(#runtime::refused(__call)) };
         tokens.extend(quote_spanned! {names::generated(name.span())=>
             #(#outer)*
-            #visibility fn #name<#generics>(
+            #visibility async fn #name<#generics>(
                 __call: #runtime::Call<#operation, #state, __C>,
-            ) -> #runtime::BoxFuture<'static, #runtime::Response>
+            ) -> #runtime::Response
             where #bounds
             {
                 #user_function
-                #body
+                #body.await
             }
         });
     }
