@@ -24,6 +24,7 @@ use crate::{
         Answer, Ask, Caller, Extracting, Ran, Work,
         serve::{self, Served},
     },
+    json::Numbers,
     message_id::{Key, Scope, ToScope},
     metrics::Outcome,
     rpc::{
@@ -48,12 +49,7 @@ pub trait Operation: Send + Sync + 'static {
 
 /// One request to an annotated handler `O`, in a router with state `S`, whose store has connections `C`.
 pub struct Call<O, S, C: 'static> {
-    parts: Parts,
-    call: Arc<RpcCall>,
-    state: S,
-    idempotency: Idempotency<C>,
-    context: IdempotencyContext,
-    effects: Effects<C>,
+    incoming: Incoming<S, C>,
     operation: PhantomData<fn() -> O>,
 }
 
@@ -66,14 +62,51 @@ where
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let incoming = Incoming::receive(request, state, Annotation::of::<O>()).await?;
+        Ok(Self { incoming, operation: PhantomData })
+    }
+}
+
+/// What an [`Operation`] says, as a value: what works with it is compiled once, and not once for each annotated function.
+#[derive(Clone, Copy)]
+struct Annotation {
+    method: &'static str,
+    key: KeyRule,
+    on_takeover: OnTakeover,
+}
+
+impl Annotation {
+    fn of<O: Operation>() -> Self {
+        Self { method: O::METHOD, key: KeyRule { pointer: O::KEY }, on_takeover: O::ON_TAKEOVER }
+    }
+
+    /// The method's 0.3 name.
+    fn operation(&self) -> &'static str {
+        operation_of(self.method)
+    }
+}
+
+/// A [`Call`], whichever operation it is to.
+struct Incoming<S, C: 'static> {
+    annotation: Annotation,
+    parts: Parts,
+    call: Arc<RpcCall>,
+    state: S,
+    idempotency: Idempotency<C>,
+    context: IdempotencyContext,
+    effects: Effects<C>,
+}
+
+impl<S: SuppliesIdempotency<C> + Clone, C: 'static> Incoming<S, C> {
+    async fn receive(request: Request, state: &S, annotation: Annotation) -> Result<Self, Response> {
         let idempotency = state.idempotency();
         let (mut parts, call) = match request.extensions().get::<Arc<RpcCall>>().cloned() {
             Some(call) => (request.into_parts().0, call),
-            None => read::<O, C>(request, &idempotency).await?,
+            None => read(request, annotation, idempotency.settings().numbers).await?,
         };
         let activation = Activation::of(&parts.headers);
         let early = |error: RpcError| {
-            idempotency.metrics().count(operation_of(O::METHOD), Outcome::Refused);
+            idempotency.metrics().count(annotation.operation(), Outcome::Refused);
             echoing(error.into_response(&call.id()), activation)
         };
         if call.is_notification() {
@@ -88,18 +121,15 @@ where
         parts.extensions.insert(context.clone());
         parts.extensions.insert(effects.clone());
         parts.extensions.insert(call.dialect());
-        Ok(Self { parts, call, state: state.clone(), idempotency, context, effects, operation: PhantomData })
+        Ok(Self { annotation, parts, call, state: state.clone(), idempotency, context, effects })
     }
 }
 
 /// Reads a request that no router has read before: the handler is mounted by itself, as in `post(send_message)`.
-async fn read<O: Operation, C: 'static>(
-    request: Request,
-    idempotency: &Idempotency<C>,
-) -> Result<(Parts, Arc<RpcCall>), Response> {
+async fn read(request: Request, annotation: Annotation, numbers: Numbers) -> Result<(Parts, Arc<RpcCall>), Response> {
     let (mut parts, body) = body::read(request).await?;
-    let rule = |method: &str| (operation_of(method) == operation_of(O::METHOD)).then_some(KeyRule { pointer: O::KEY });
-    let call = RpcCall::read(body, idempotency.settings().numbers, rule).map_err(|error| error.into_response())?;
+    let rule = |method: &str| (operation_of(method) == annotation.operation()).then_some(annotation.key);
+    let call = RpcCall::read(body, numbers, rule).map_err(|error| error.into_response())?;
     if call.keyed().is_none() {
         return Err(method_not_found(&call));
     }
@@ -129,10 +159,9 @@ where
     /// Extracts the header-only arguments `H`, evaluates the scope, and lets the gate run `handler` with them and with the last
     /// argument.
     ///
-    /// All that a handler's own types need not be known for stands elsewhere, and the future is boxed: the compiler does this work
-    /// once for each annotated function.
+    /// Function and future are boxed at once: what follows depends on the types of the arguments only, which handlers share.
     #[doc(hidden)]
-    pub fn serve<H, L, M, F, Fut, R>(mut self, scope: fn(&H) -> Scope, handler: F) -> BoxFuture<'static, Response>
+    pub fn serve<H, L, M, F, Fut, R>(self, scope: fn(&H) -> Scope, handler: F) -> BoxFuture<'static, Response>
     where
         H: Headers<S> + Send + 'static,
         L: FromRequest<S, M> + Send + 'static,
@@ -141,29 +170,50 @@ where
         Fut: Future<Output = R> + Send + 'static,
         R: Send + 'static,
     {
-        Box::pin(async move {
-            let headers = match H::extract(&mut self.parts, &self.state).await {
-                Ok(headers) => headers,
-                Err(response) => return self.refused(response),
+        let handler = move |headers, last| {
+            let Answering { run, respond } = handler(headers, last);
+            Answering { run: Box::pin(run) as BoxFuture<'static, R>, respond }
+        };
+        Box::pin(self.incoming.serve(scope, Box::new(handler)))
+    }
+}
+
+/// A handler with its arguments still to come.
+type Handler<H, L, R> = Box<dyn FnOnce(H, L) -> Answering<BoxFuture<'static, R>, R> + Send>;
+
+impl<S, C> Incoming<S, C>
+where
+    S: Clone + Send + Sync + 'static,
+    C: 'static,
+{
+    async fn serve<H, L, M, R>(mut self, scope: fn(&H) -> Scope, handler: Handler<H, L, R>) -> Response
+    where
+        H: Headers<S> + Send + 'static,
+        L: FromRequest<S, M> + Send + 'static,
+        M: 'static,
+        R: Send + 'static,
+    {
+        let headers = match H::extract(&mut self.parts, &self.state).await {
+            Ok(headers) => headers,
+            Err(response) => return self.refused(response),
+        };
+        let early = match self.early::<L, M>().await {
+            Ok(early) => early,
+            Err(response) => return self.refused(response),
+        };
+        let scope = scope(&headers);
+        let (gated, mut execution) = self.split();
+        let run = async move {
+            let last = match early {
+                Some(extracted) => extracted,
+                None => match execution.last().await {
+                    Ok(extracted) => extracted,
+                    Err(refused) => return refused,
+                },
             };
-            let early = match self.early::<L, M>().await {
-                Ok(early) => early,
-                Err(response) => return self.refused(response),
-            };
-            let scope = scope(&headers);
-            let (gated, mut execution) = self.split();
-            let run = async move {
-                let last = match early {
-                    Some(extracted) => extracted,
-                    None => match execution.last().await {
-                        Ok(extracted) => extracted,
-                        Err(refused) => return refused,
-                    },
-                };
-                execution.answer(handler(headers, last)).await
-            };
-            gated.run(scope, Box::pin(run)).await
-        })
+            execution.answer(handler(headers, last)).await
+        };
+        gated.run(scope, Box::pin(run)).await
     }
 
     /// Extracts a last argument before the gate, if its type reads headers only: what authenticates must do so for replays
@@ -177,13 +227,13 @@ where
     }
 
     fn refused(&self, response: Response) -> Response {
-        self.idempotency.metrics().count(operation_of(O::METHOD), Outcome::Refused);
+        self.idempotency.metrics().count(self.annotation.operation(), Outcome::Refused);
         echoing(response, Activation::of(&self.parts.headers))
     }
 
     /// Parts what the gate decides by from what the handler is run with.
-    fn split(self) -> (Gated<O, C>, Execution<S>) {
-        let Self { parts, call, state, idempotency, context, effects, .. } = self;
+    fn split(self) -> (Gated<C>, Execution<S>) {
+        let Self { annotation, parts, call, state, idempotency, context, effects } = self;
         let has_credentials =
             parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(header::COOKIE);
         let activation = Activation::of(&parts.headers);
@@ -191,38 +241,31 @@ where
         let extracting = Extracting::default();
         let execution =
             Execution { request: Some(request), state, reply: Reply::to(call.id()), extracting: extracting.clone() };
-        let work = Unfilled { context, effects, extracting };
-        let gated = Gated { call, idempotency, work, activation, has_credentials, operation: PhantomData };
+        let gated = Gated { annotation, call, idempotency, context, effects, extracting, activation, has_credentials };
         (gated, execution)
     }
 }
 
 /// A request in front of the gate, its header-only arguments extracted.
-struct Gated<O, C: 'static> {
+struct Gated<C: 'static> {
+    annotation: Annotation,
     call: Arc<RpcCall>,
     idempotency: Idempotency<C>,
-    work: Unfilled<C>,
-    activation: Activation,
-    has_credentials: bool,
-    operation: PhantomData<fn() -> O>,
-}
-
-/// The surroundings of an operation whose code is still to come.
-struct Unfilled<C: 'static> {
     context: IdempotencyContext,
     effects: Effects<C>,
     extracting: Extracting,
+    activation: Activation,
+    has_credentials: bool,
 }
 
-impl<O: Operation, C: 'static> Gated<O, C> {
+impl<C: 'static> Gated<C> {
     /// Lets `run` run at most once for the request's key, and answers.
     async fn run(self, scope: Scope, run: BoxFuture<'static, Answer>) -> Response {
-        let Self { call, idempotency, work, activation, has_credentials, .. } = self;
+        let Self { annotation, call, idempotency, context, effects, extracting, activation, has_credentials } = self;
+        let Annotation { method, on_takeover, .. } = annotation;
         let caller = Caller { id: call.id(), dialect: call.dialect(), activation };
-        let Unfilled { context, effects, extracting } = work;
-        let work = Work { method: operation_of(O::METHOD), run, context, effects, extracting };
-        let request =
-            Keyed { method: O::METHOD, on_takeover: O::ON_TAKEOVER, call: &call, caller, scope, has_credentials };
+        let work = Work { method: annotation.operation(), run, context, effects, extracting };
+        let request = Keyed { method, on_takeover, call: &call, caller, scope, has_credentials };
         pass(&idempotency, request, work).await
     }
 }

@@ -18,6 +18,9 @@ const STORE_PATIENCE: Duration = Duration::from_secs(15);
 pub(super) const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LAST_LOOK: Duration = Duration::from_millis(100);
 
+/// The shortest pause between two looks.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// Pauses between tries of a call that must succeed in the end.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
@@ -54,8 +57,12 @@ pub(super) async fn within<T>(patience: Duration, call: BoxFuture<'_, StoreResul
 }
 
 /// Waits until the key may have changed, and no longer than `at_most`, whatever the store does.
+///
+/// And not shorter than a moment: a store that says at once that a key has changed, each time that it is asked (such as of a key
+/// that nobody holds), is not looked at in a tight loop.
 pub(super) async fn changed<C: 'static>(store: &dyn Store<Connection = C>, key: &Key, at_most: Duration) {
-    if let Ok(Err(_)) = timeout(at_most, AssertUnwindSafe(store.changed(key, at_most)).catch_unwind()).await {
+    let told = timeout(at_most, AssertUnwindSafe(store.changed(key, at_most)).catch_unwind());
+    if let (Ok(Err(_)), ()) = tokio::join!(told, sleep(MOMENT)) {
         sleep(at_most).await;
     }
 }
@@ -79,5 +86,24 @@ impl Retries {
         sleep(self.pause).await;
         self.pause = longer(self.pause, LAST_RETRY);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        message_id::{MessageId, Scope},
+        testing::MemoryStore,
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_says_at_once_that_a_key_has_changed_is_not_asked_in_a_tight_loop() {
+        let store = MemoryStore::new(ManualClock::at_seconds(1));
+        let vacant = Key { scope: Scope::global(), message_id: MessageId::generate() };
+        let before = Instant::now();
+        changed(&store, &vacant, FIRST_LOOK).await;
+        assert!((MOMENT..=FIRST_LOOK).contains(&before.elapsed()));
     }
 }
