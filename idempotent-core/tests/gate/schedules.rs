@@ -321,8 +321,13 @@ impl Schedule {
     fn judge_collisions(&self, ask: &Ask, seen: &[Seen], runs: &[Run]) {
         let collided =
             |seen: &Seen| seen.answer.as_ref().and_then(Answer::refusal).is_some_and(|code| code == COLLISION);
+        // A process that loses its claim has run before its own client is told of the payload that took over.
+        let keeps_its_claims = |seen: &Seen| {
+            let plan = &self.processes[seen.process];
+            plan.stop_ms.is_none() && plan.outage_ms.is_none() && plan.faults.is_empty()
+        };
         let mut same = seen.iter().filter(|seen| seen.ask.params == ask.params).peekable();
-        if same.peek().is_some() && same.all(collided) {
+        if same.peek().is_some() && same.all(|seen| collided(seen) && keeps_its_claims(seen)) {
             let payload = ask.params["payload"].as_str();
             let ran = runs.iter().any(|run| run.message_id == ask.message_id && run.payload.as_deref() == payload);
             assert!(!ran, "run after its 422: {ask:?}");
