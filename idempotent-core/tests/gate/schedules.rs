@@ -300,7 +300,9 @@ impl Schedule {
                 !answer.whole
                     || *durable
                     || faults.failed(StoreCall::Complete) > 0
+                    // Its call of the store never came back, which is a failure to it (decision 11).
                     || plan.stop_ms.is_some()
+                    || plan.killed_ms.is_some()
                     || text.is_none() && entry.is_some(),
                 "answered before it was durable: {answer:?}"
             );
