@@ -11,6 +11,7 @@ pub use futures_core::future::BoxFuture;
 
 pub use core::{
     clone::Clone,
+    future::Future,
     marker::{Send, Sync},
     option::Option::{self, None, Some},
     primitive::str,

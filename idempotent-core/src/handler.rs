@@ -35,16 +35,28 @@ use crate::{
     store::OnTakeover,
 };
 
-/// What an annotation says, as a type: one for each annotated handler.
+/// An annotated handler, as a type.
 pub trait Operation: Send + Sync + 'static {
+    /// One constant, and not one for each option: each is compiled by itself.
+    const ANNOTATION: Annotation;
+}
+
+/// The options of an annotation that matter at run time.
+#[derive(Debug, Clone, Copy)]
+pub struct Annotation {
     /// The method's name as annotated. A method that A2A knows under two names answers to both.
-    const METHOD: &'static str;
+    pub method: &'static str,
     /// Where the key lies in `params` (RFC 6901).
-    const KEY: &'static str;
-    /// The extension that puts the method in scope, unless A2A's core does.
-    const EXTENSION: Option<&'static str>;
+    pub key: &'static str,
     /// What happens when an owner dies.
-    const ON_TAKEOVER: OnTakeover;
+    pub on_takeover: OnTakeover,
+}
+
+impl Annotation {
+    /// The method's 0.3 name.
+    fn operation(&self) -> &'static str {
+        operation_of(self.method)
+    }
 }
 
 /// One request to an annotated handler `O`, in a router with state `S`, whose store has connections `C`.
@@ -56,38 +68,18 @@ pub struct Call<O, S, C: 'static> {
 impl<O, S, C> FromRequest<S> for Call<O, S, C>
 where
     O: Operation,
-    S: SuppliesIdempotency<C> + Clone + Send + Sync,
+    S: SuppliesIdempotency<C> + Clone + Send + Sync + 'static,
     C: 'static,
 {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        let incoming = Incoming::receive(request, state, Annotation::of::<O>()).await?;
-        Ok(Self { incoming, operation: PhantomData })
-    }
-}
-
-/// What an [`Operation`] says, as a value: what works with it is compiled once, and not once for each annotated function.
-#[derive(Clone, Copy)]
-struct Annotation {
-    method: &'static str,
-    key: KeyRule,
-    on_takeover: OnTakeover,
-}
-
-impl Annotation {
-    fn of<O: Operation>() -> Self {
-        Self { method: O::METHOD, key: KeyRule { pointer: O::KEY }, on_takeover: O::ON_TAKEOVER }
-    }
-
-    /// The method's 0.3 name.
-    fn operation(&self) -> &'static str {
-        operation_of(self.method)
+        Incoming::receive(request, state, O::ANNOTATION).await.map(Self::new)
     }
 }
 
 /// A [`Call`], whichever operation it is to.
-struct Incoming<S, C: 'static> {
+pub(crate) struct Incoming<S, C: 'static> {
     annotation: Annotation,
     parts: Parts,
     call: Arc<RpcCall>,
@@ -97,7 +89,22 @@ struct Incoming<S, C: 'static> {
     effects: Effects<C>,
 }
 
-impl<S: SuppliesIdempotency<C> + Clone, C: 'static> Incoming<S, C> {
+/// A handler that takes an [`Incoming`] request.
+type Handler<S, C> = Box<dyn FnOnce(Incoming<S, C>) -> BoxFuture<'static, Response> + Send>;
+
+impl<S, C> Incoming<S, C>
+where
+    S: SuppliesIdempotency<C> + Clone + Send + Sync + 'static,
+    C: 'static,
+{
+    /// Takes a request in and lets `handler` answer it.
+    pub(crate) async fn answer(request: Request, state: S, annotation: Annotation, handler: Handler<S, C>) -> Response {
+        match Self::receive(request, &state, annotation).await {
+            Ok(incoming) => handler(incoming).await,
+            Err(refused) => refused,
+        }
+    }
+
     async fn receive(request: Request, state: &S, annotation: Annotation) -> Result<Self, Response> {
         let idempotency = state.idempotency();
         let (mut parts, call) = match request.extensions().get::<Arc<RpcCall>>().cloned() {
@@ -128,7 +135,8 @@ impl<S: SuppliesIdempotency<C> + Clone, C: 'static> Incoming<S, C> {
 /// Reads a request that no router has read before: the handler is mounted by itself, as in `post(send_message)`.
 async fn read(request: Request, annotation: Annotation, numbers: Numbers) -> Result<(Parts, Arc<RpcCall>), Response> {
     let (mut parts, body) = body::read(request).await?;
-    let rule = |method: &str| (operation_of(method) == annotation.operation()).then_some(annotation.key);
+    let rule =
+        |method: &str| (operation_of(method) == annotation.operation()).then_some(KeyRule { pointer: annotation.key });
     let call = RpcCall::read(body, numbers, rule).map_err(|error| error.into_response())?;
     if call.keyed().is_none() {
         return Err(method_not_found(&call));
@@ -156,74 +164,147 @@ where
     S: Clone + Send + Sync + 'static,
     C: 'static,
 {
-    /// Extracts the header-only arguments `H`, evaluates the scope, and lets the gate run `handler` with them and with the last
+    pub(crate) fn new(incoming: Incoming<S, C>) -> Self {
+        Self { incoming, operation: PhantomData }
+    }
+
+    /// Extracts the header-only arguments `H`, evaluates the scope, and lets the gate run the handler with them and with the last
     /// argument.
-    ///
-    /// Function and future are boxed at once: what follows depends on the types of the arguments only, which handlers share.
     #[doc(hidden)]
-    pub fn serve<H, L, M, F, Fut, R>(self, scope: fn(&H) -> Scope, handler: F) -> BoxFuture<'static, Response>
+    pub fn serve<H, L, M>(self, scope: fn(&H) -> Scope, run: Run<H, L>) -> BoxFuture<'static, Response>
     where
         H: Headers<S> + Send + 'static,
         L: FromRequest<S, M> + Send + 'static,
         M: 'static,
-        F: FnOnce(H, L) -> Answering<Fut, R> + Send + 'static,
-        Fut: Future<Output = R> + Send + 'static,
-        R: Send + 'static,
     {
-        let handler = move |headers, last| {
-            let Answering { run, respond } = handler(headers, last);
-            Answering { run: Box::pin(run) as BoxFuture<'static, R>, respond }
-        };
-        Box::pin(self.incoming.serve(scope, Box::new(handler)))
+        let arguments = Arguments { headers: None, last: None, scope, run, way: PhantomData };
+        Box::pin(self.incoming.serve(Box::new(arguments)))
     }
 }
 
-/// A handler with its arguments still to come.
-type Handler<H, L, R> = Box<dyn FnOnce(H, L) -> Answering<BoxFuture<'static, R>, R> + Send>;
+/// Runs a handler with its arguments, and answers.
+type Run<H, L> = fn(H, L, Reply) -> BoxFuture<'static, Response>;
+
+/// Answers with what a handler returns.
+#[doc(hidden)]
+pub fn respond<Fut, R, Via>(run: Fut, reply: Reply) -> BoxFuture<'static, Response>
+where
+    Fut: Future<Output = R> + Send + 'static,
+    R: IntoRpcResponse<Via> + Send + 'static,
+    Via: 'static,
+{
+    Box::pin(async move { run.await.into_rpc_response(reply).await })
+}
+
+/// A handler whose arguments are being extracted. All that a call does with their types is here, and nothing else: it is
+/// compiled for each handler, and what works with it is compiled once.
+trait Handling<S>: Send {
+    /// Extracts the header-only arguments and evaluates the scope. The error is the finished response.
+    fn extract_headers<'a>(&'a mut self, parts: &'a mut Parts, state: &'a S) -> BoxFuture<'a, Result<Scope, Response>>;
+
+    /// Whether the last argument, too, reads headers only.
+    fn reads_headers_only(&self) -> bool;
+
+    /// Extracts the last argument, which may read the body. The error is the finished response.
+    fn extract_last<'a>(&'a mut self, request: Request, state: &'a S) -> BoxFuture<'a, Result<(), Response>>;
+
+    /// Runs the handler, all of its arguments being extracted.
+    fn run(self: Box<Self>, reply: Reply) -> BoxFuture<'static, Response>;
+}
+
+/// The arguments of a handler: those that read headers only, and the last one, extracted by `M`.
+struct Arguments<H, L, M> {
+    headers: Option<H>,
+    last: Option<L>,
+    scope: fn(&H) -> Scope,
+    run: Run<H, L>,
+    way: PhantomData<fn() -> M>,
+}
+
+impl<S, H, L, M> Handling<S> for Arguments<H, L, M>
+where
+    S: Send + Sync + 'static,
+    H: Headers<S> + Send + 'static,
+    L: FromRequest<S, M> + Send + 'static,
+    M: 'static,
+{
+    fn extract_headers<'a>(&'a mut self, parts: &'a mut Parts, state: &'a S) -> BoxFuture<'a, Result<Scope, Response>> {
+        Box::pin(extract_headers(&mut self.headers, self.scope, parts, state))
+    }
+
+    fn reads_headers_only(&self) -> bool {
+        reads_headers_only::<M>()
+    }
+
+    fn extract_last<'a>(&'a mut self, request: Request, state: &'a S) -> BoxFuture<'a, Result<(), Response>> {
+        Box::pin(extract_last(&mut self.last, request, state))
+    }
+
+    fn run(self: Box<Self>, reply: Reply) -> BoxFuture<'static, Response> {
+        match (self.headers, self.last) {
+            (Some(headers), Some(last)) => (self.run)(headers, last, reply),
+            _ => unextracted(reply),
+        }
+    }
+}
+
+async fn extract_headers<H: Headers<S>, S>(
+    headers: &mut Option<H>,
+    scope: fn(&H) -> Scope,
+    parts: &mut Parts,
+    state: &S,
+) -> Result<Scope, Response> {
+    let extracted = H::extract(parts, state).await?;
+    Ok(scope(headers.insert(extracted)))
+}
+
+async fn extract_last<L: FromRequest<S, M>, S, M>(
+    last: &mut Option<L>,
+    request: Request,
+    state: &S,
+) -> Result<(), Response> {
+    *last = Some(L::from_request(request, state).await.map_err(IntoResponse::into_response)?);
+    Ok(())
+}
+
+/// [`Incoming::serve`] runs no handler whose arguments have not been extracted.
+fn unextracted(reply: Reply) -> BoxFuture<'static, Response> {
+    Box::pin(async move { RpcError::internal("Internal error").into_response(reply.id()) })
+}
 
 impl<S, C> Incoming<S, C>
 where
     S: Clone + Send + Sync + 'static,
     C: 'static,
 {
-    async fn serve<H, L, M, R>(mut self, scope: fn(&H) -> Scope, handler: Handler<H, L, R>) -> Response
-    where
-        H: Headers<S> + Send + 'static,
-        L: FromRequest<S, M> + Send + 'static,
-        M: 'static,
-        R: Send + 'static,
-    {
-        let headers = match H::extract(&mut self.parts, &self.state).await {
-            Ok(headers) => headers,
+    async fn serve(mut self, mut handling: Box<dyn Handling<S>>) -> Response {
+        let scope = match handling.extract_headers(&mut self.parts, &self.state).await {
+            Ok(scope) => scope,
             Err(response) => return self.refused(response),
         };
-        let early = match self.early::<L, M>().await {
-            Ok(early) => early,
-            Err(response) => return self.refused(response),
-        };
-        let scope = scope(&headers);
-        let (gated, mut execution) = self.split();
+        let all_extracted = handling.reads_headers_only();
+        if all_extracted {
+            // What authenticates must do so for replays too.
+            let request = Request::from_parts(self.parts.clone(), Body::empty());
+            if let Err(response) = handling.extract_last(request, &self.state).await {
+                return self.refused(response);
+            }
+        }
+        let (gated, Execution { request, state, reply, extracting }) = self.split();
         let run = async move {
-            let last = match early {
-                Some(extracted) => extracted,
-                None => match execution.last().await {
-                    Ok(extracted) => extracted,
-                    Err(refused) => return refused,
-                },
-            };
-            execution.answer(handler(headers, last)).await
+            if !all_extracted {
+                extracting.set(true);
+                let extracted = handling.extract_last(request, &state).await;
+                extracting.set(false);
+                if let Err(response) = extracted {
+                    return Answer(Ran::Refused(response));
+                }
+            }
+            let failed = reply.failed().clone();
+            let response = handling.run(reply).await;
+            Answer(Ran::Answered { response, failed })
         };
         gated.run(scope, Box::pin(run)).await
-    }
-
-    /// Extracts a last argument before the gate, if its type reads headers only: what authenticates must do so for replays
-    /// too.
-    async fn early<T: FromRequest<S, M>, M: 'static>(&self) -> Result<Option<T>, Response> {
-        if !reads_headers_only::<M>() {
-            return Ok(None);
-        }
-        let request = Request::from_parts(self.parts.clone(), Body::empty());
-        T::from_request(request, &self.state).await.map(Some).map_err(IntoResponse::into_response)
     }
 
     fn refused(&self, response: Response) -> Response {
@@ -239,8 +320,7 @@ where
         let activation = Activation::of(&parts.headers);
         let request = Request::from_parts(parts, Body::from(call.body()));
         let extracting = Extracting::default();
-        let execution =
-            Execution { request: Some(request), state, reply: Reply::to(call.id()), extracting: extracting.clone() };
+        let execution = Execution { request, state, reply: Reply::to(call.id()), extracting: extracting.clone() };
         let gated = Gated { annotation, call, idempotency, context, effects, extracting, activation, has_credentials };
         (gated, execution)
     }
@@ -349,50 +429,12 @@ fn refuse(refusal: Refusal, caller: &Caller) -> Served {
     Served { response: refusal.into_response(&caller.id, caller.dialect), outcome: Outcome::Refused }
 }
 
-/// A handler's run under its claim.
+/// What a handler is run with under its claim.
 struct Execution<S> {
-    request: Option<Request>,
+    request: Request,
     state: S,
     reply: Reply,
     extracting: Extracting,
-}
-
-impl<S: Send + Sync + 'static> Execution<S> {
-    /// Extracts the last argument, which may read the body. The error is the finished answer.
-    async fn last<T: FromRequest<S, M>, M>(&mut self) -> Result<T, Answer> {
-        let request = self.request.take().unwrap_or_default();
-        self.extracting.set(true);
-        let extracted = T::from_request(request, &self.state).await;
-        self.extracting.set(false);
-        extracted.map_err(|rejection| Answer(Ran::Refused(rejection.into_response())))
-    }
-
-    /// Runs the handler and makes the answer from what it returns.
-    async fn answer<Fut: Future<Output = R>, R>(self, handler: Answering<Fut, R>) -> Answer {
-        let failed = self.reply.failed().clone();
-        let returned = handler.run.await;
-        let response = (handler.respond)(returned, self.reply).await;
-        Answer(Ran::Answered { response, failed })
-    }
-}
-
-/// The user's function on its way, and what becomes of its return value.
-pub struct Answering<Fut, R> {
-    run: Fut,
-    respond: fn(R, Reply) -> BoxFuture<'static, Response>,
-}
-
-/// Says how a handler's return value becomes a response.
-///
-/// A function of its own, so that a value that is no answer is told once and where the value is: [`Call::serve`] knows nothing of
-/// [`IntoRpcResponse`].
-#[doc(hidden)]
-pub fn answering<Fut, R, Via>(run: Fut) -> Answering<Fut, R>
-where
-    Fut: Future<Output = R>,
-    R: IntoRpcResponse<Via> + Send + 'static,
-{
-    Answering { run, respond: |returned, reply| Box::pin(async move { returned.into_rpc_response(reply).await }) }
 }
 
 /// The arguments that read only headers, as nested pairs: `(A, (B, ()))`.
@@ -438,6 +480,12 @@ fn reads_headers_only<M: 'static>() -> bool {
         TypeId::of::<M>()
     }
     TypeId::of::<M>() == way_of(HeaderMap::new)
+}
+
+/// The scope of an annotation that names none.
+#[doc(hidden)]
+pub fn global_scope<H>(_: &H) -> Scope {
+    Scope::global()
 }
 
 /// The scope that an annotation's expression names.

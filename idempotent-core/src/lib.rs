@@ -51,9 +51,9 @@ pub mod __private {
         card::{Card, CardMethod, Places as CardPlaces},
         engine::SuppliesIdempotency,
         expansion::*,
-        handler::{Call, NoBody, Operation, answering, scope},
+        handler::{Annotation, Call, NoBody, Operation, global_scope, respond, scope},
         message_id::Scope,
-        rpc::IntoRpcResponse,
+        rpc::{Reply, rpc_method},
         store::OnTakeover,
     };
 }

@@ -66,15 +66,11 @@ fn as_written(handler: &Handler, attributes: &Sorted<'_>) -> TokenStream {
 
 /// The operation as a type, with what the annotation declares as its constants.
 fn operation(annotation: &Annotation, handler: &Handler, attributes: &Sorted<'_>, runtime: &Ident) -> TokenStream {
-    let Declaration { method, key, extension, on_takeover } = &annotation.declaration;
+    let Declaration { method, key, on_takeover, .. } = &annotation.declaration;
     let place = names::generated(handler.signature.ident.span());
     // The type is public whatever the function is: `agent_card!()` infers it, elsewhere in the crate or in the agent's.
     let name = names::operation(&handler.signature.ident);
     let cfg = &attributes.cfg;
-    let extension = match extension {
-        Some(uri) => quote!(#runtime::Some(#uri)),
-        None => quote!(#runtime::None),
-    };
     let on_takeover = match on_takeover {
         OnTakeover::Run => quote!(Run),
         OnTakeover::Refuse => quote!(Refuse),
@@ -87,10 +83,11 @@ fn operation(annotation: &Annotation, handler: &Handler, attributes: &Sorted<'_>
 
         #(#cfg)*
         impl #runtime::Operation for #name {
-            const METHOD: &'static #runtime::str = #method;
-            const KEY: &'static #runtime::str = #key;
-            const EXTENSION: #runtime::Option<&'static #runtime::str> = #extension;
-            const ON_TAKEOVER: #runtime::OnTakeover = #runtime::OnTakeover::#on_takeover;
+            const ANNOTATION: #runtime::Annotation = #runtime::Annotation {
+                method: #method,
+                key: #key,
+                on_takeover: #runtime::OnTakeover::#on_takeover,
+            };
         }
 
         #facts

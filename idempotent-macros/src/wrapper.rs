@@ -4,7 +4,7 @@ use idempotent_build::syntax::{Annotation, Argument, Handler, Options, Reads};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::visit_mut::VisitMut;
-use syn::{Expr, FieldPat, GenericParam, Pat, ReturnType};
+use syn::{Expr, FieldPat, GenericParam, Pat, ReturnType, WhereClause};
 
 use crate::attributes::Sorted;
 use crate::names;
@@ -43,10 +43,15 @@ impl ToTokens for Wrapper<'_> {
     //         Params<SendMessage>: FromRequest<S, M>,
     //     {
     //         async fn send_message(user: AuthUser, Params(send): Params<SendMessage>) -> Task { … }
-    //         call.serve(|(user, ())| …, |(user, ()), send| send_message(user, send)).await
+    //         fn scope((user, ()): &(AuthUser, ())) -> Scope { … }
+    //         fn run((user, ()): (AuthUser, ()), send: Params<SendMessage>, reply: Reply) -> BoxFuture<'static, Response> {
+    //             respond(send_message(user, send), reply)
+    //         }
+    //         call.serve(scope, run).await
     //     }
     //
-    // One call, and not the steps that it takes: what stands here is compiled once for each handler.
+    // One call, and not the steps that it takes: what stands here is compiled once for each handler. Functions, and not closures,
+    // which would inherit the wrapper's bounds: the compiler remembers nothing between one set of bounds and another.
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let runtime = self.runtime;
         let outer = &self.attributes.outer;
@@ -60,13 +65,13 @@ impl ToTokens for Wrapper<'_> {
         let body = if self.sound { self.body() } else { generated!(#runtime::refused(__call)) };
         tokens.extend(quote_spanned! {names::generated(name.span())=>
             #(#outer)*
-            #visibility async fn #name<#generics>(
+            #visibility fn #name<#generics>(
                 __call: #runtime::Call<#operation, #state, __C>,
-            ) -> #runtime::Response
+            ) -> impl #runtime::Future<Output = #runtime::Response> + #runtime::Send
             where #bounds
             {
                 #user_function
-                #body.await
+                #body
             }
         });
     }
@@ -160,26 +165,21 @@ impl Wrapper<'_> {
     }
 
     fn body(&self) -> TokenStream {
-        let runtime = self.runtime;
         let check_state = self.check_state();
-        let scope = self.scope();
-        let all = nested(self.header_only().map(|(index, _)| variable(index).into_token_stream()));
-        let last = match self.last() {
-            Some(argument) => {
-                let variable = variable(self.arguments.len() - 1);
-                let ty = &argument.ty;
-                generated!(#variable: #ty)
+        let (scope, run) = (self.scope(), self.run());
+        let turbofish = self.turbofish();
+        let scope_of = match scope {
+            Some(_) => generated!(__scope #turbofish),
+            None => {
+                let runtime = self.runtime;
+                generated!(#runtime::global_scope)
             }
-            None => generated!(_: #runtime::NoBody),
-        };
-        let run = self.call_user_function();
-        // A future that cannot be sent to another thread is the user's function: that is where it is told.
-        let serve = quote_spanned! {names::generated(self.handler.signature.ident.span())=>
-            __call.serve(#scope, |#all, #last| #run)
         };
         generated! {
             #check_state
-            #serve
+            #scope
+            #run
+            __call.serve(#scope_of, __run #turbofish)
         }
     }
 
@@ -203,13 +203,21 @@ impl Wrapper<'_> {
         })
     }
 
+    /// The header-only arguments as one type.
+    fn headers(&self) -> TokenStream {
+        nested(self.header_only().map(|(_, argument)| argument.ty.to_token_stream()))
+    }
+
+    /// The user's type and const parameters, for a function that stands inside the wrapper.
+    fn own_generics(&self) -> (TokenStream, Option<&WhereClause>) {
+        let generics = &self.handler.signature.generics;
+        (generics.params.to_token_stream(), generics.where_clause.as_ref())
+    }
+
     /// From the header-only arguments to the scope. The user's names are bound by reference, and only those that the scope uses.
-    fn scope(&self) -> TokenStream {
+    fn scope(&self) -> Option<TokenStream> {
         let runtime = self.runtime;
-        let types = nested(self.header_only().map(|(_, argument)| argument.ty.to_token_stream()));
-        let Some(scope) = &self.annotation.options.scope else {
-            return generated!(|_: &#types| #runtime::Scope::global());
-        };
+        let scope = self.annotation.options.scope.as_ref()?;
         let is_used = |argument: &Argument| self.annotation.options.scope_uses(&argument.names);
         let used = nested(self.header_only().map(|(index, argument)| match is_used(argument) {
             true => variable(index).into_token_stream(),
@@ -222,34 +230,59 @@ impl Wrapper<'_> {
             generated!(let #pattern = #variable;)
         });
         let argument = borrowed(&scope.value);
-        generated! {
-            |#used: &#types| {
+        let headers = self.headers();
+        let (generics, bounds) = self.own_generics();
+        Some(generated! {
+            fn __scope<#generics>(#used: &#headers) -> #runtime::Scope #bounds {
                 #(#bindings)*
                 #runtime::scope(#argument)
+            }
+        })
+    }
+
+    /// From all arguments to the answer.
+    fn run(&self) -> TokenStream {
+        let runtime = self.runtime;
+        let arguments = nested(self.header_only().map(|(index, _)| variable(index).into_token_stream()));
+        let headers = self.headers();
+        let last = match self.last() {
+            Some(argument) => {
+                let variable = variable(self.arguments.len() - 1);
+                let ty = &argument.ty;
+                generated!(#variable: #ty)
+            }
+            None => generated!(_: #runtime::NoBody),
+        };
+        let (generics, bounds) = self.own_generics();
+        let respond = self.respond();
+        generated! {
+            fn __run<#generics>(
+                #arguments: #headers,
+                #last,
+                __reply: #runtime::Reply,
+            ) -> #runtime::BoxFuture<'static, #runtime::Response> #bounds {
+                #respond
             }
         }
     }
 
-    /// `answering(send_message(__0, __1))`, seen from outside as the return type: what is wrong with the answer is told there.
-    fn call_user_function(&self) -> TokenStream {
+    /// `respond(send_message(__0, __1), __reply)`. Seen from outside, `respond` is the return type, where is told what is wrong
+    /// with the answer, and the call is the function's name, where is told that its future cannot be sent to another thread.
+    fn respond(&self) -> TokenStream {
         let (start, end) = self.return_type();
         let (start, end) = (names::generated(start), names::generated(end));
         let mut name = self.handler.signature.ident.clone();
-        name.set_span(start);
-        let turbofish = self.turbofish();
+        name.set_span(names::generated(name.span()));
+        let turbofish = placed(self.turbofish(), name.span());
         let variables = (0..self.arguments.len()).map(variable);
         let mut arguments = Group::new(Delimiter::Parenthesis, generated!(#(#variables),*));
-        arguments.set_span(end);
-        let call = quote_spanned!(start=> #name #turbofish #arguments);
-        let mut called = Group::new(Delimiter::Parenthesis, call);
-        called.set_span(end);
+        arguments.set_span(name.span());
+        let call = quote_spanned!(name.span()=> #name #turbofish #arguments);
+        let mut all = Group::new(Delimiter::Parenthesis, generated!(#call, __reply));
+        all.set_span(end);
         let runtime = self.runtime;
-        let answering = quote_spanned!(start=> #runtime::answering);
-        let answering = answering.into_iter().map(|mut token| {
-            token.set_span(start);
-            token
-        });
-        quote_spanned!(start=> #(#answering)* #called)
+        let respond = placed(generated!(#runtime::respond), start);
+        quote_spanned!(start=> #respond #all)
     }
 
     /// First and last token of the return type.
@@ -315,12 +348,17 @@ fn borrowed(expression: &Expr) -> TokenStream {
 /// `path<arguments>` that looks, to a reader of errors, like one of the user's tokens.
 fn bound(path: TokenStream, arguments: &[&TokenStream], place: &impl ToTokens) -> TokenStream {
     let (start, end) = ends(place);
-    let path = path.into_iter().map(|mut token| {
-        token.set_span(names::generated(start));
-        token
-    });
-    let path: TokenStream = path.collect();
+    let path = placed(path, names::generated(start));
     quote_spanned!(names::generated(end)=> #path<#(#arguments),*>)
+}
+
+/// The tokens, all of them where `span` is.
+fn placed(tokens: TokenStream, span: Span) -> TokenStream {
+    let place = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.into_iter().map(place).collect()
 }
 
 /// First and last token.

@@ -19,6 +19,8 @@ pub use reply::{
     IntoRpcResponse, Reply, ViaAxum, ViaResponseResult, ViaResult, ViaResultWithHeaders, ViaSseResult, ViaStream,
     ViaStreamResult,
 };
+#[doc(hidden)]
+pub use router::rpc_method;
 pub use router::{AnnotatedHandler, IncomingCall, JsonRpcRouter, RpcMethod};
 pub use stream::RpcStream;
 

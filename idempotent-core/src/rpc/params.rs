@@ -1,12 +1,11 @@
 //! [`Params`]: a method's `params`, read into a type.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 
-use super::{
-    RpcError, RpcRejection, body,
-    call::{self, RpcCall},
-};
+use super::{RpcError, RpcRejection, body, call::RpcCall};
 use crate::json::Numbers;
 
 /// Extracts the `params` of a JSON-RPC request.
@@ -39,20 +38,27 @@ where
     type Rejection = RpcRejection;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
-        if let Some(call) = request.extensions().get::<std::sync::Arc<RpcCall>>().cloned() {
-            return read(&call);
-        }
-        let (_, body) = body::read(request).await.map_err(RpcRejection::body)?;
-        let call = call::RpcCall::read(body, Numbers::default(), |_| None).map_err(RpcRejection::unreadable)?;
-        read(&call)
+        let call = received(request).await?;
+        let misfit = |error| RpcRejection::error(error, call.id());
+        let params = readable(&call).map_err(misfit)?;
+        serde_json::from_slice(params).map(Params).map_err(|error| misfit(unlike(error)))
     }
 }
 
-fn read<T: DeserializeOwned>(call: &RpcCall) -> Result<Params<T>, RpcRejection> {
-    parse(call).map(Params).map_err(|error| RpcRejection::error(error, call.id()))
+// What follows knows nothing of the type: it is compiled once, and not once for each.
+
+/// The request as the router has read it, or else read now.
+async fn received(request: Request) -> Result<Arc<RpcCall>, RpcRejection> {
+    if let Some(call) = request.extensions().get::<Arc<RpcCall>>().cloned() {
+        return Ok(call);
+    }
+    let (_, body) = body::read(request).await.map_err(RpcRejection::body)?;
+    let call = RpcCall::read(body, Numbers::default(), |_| None).map_err(RpcRejection::unreadable)?;
+    Ok(Arc::new(call))
 }
 
-fn parse<T: DeserializeOwned>(call: &RpcCall) -> Result<T, RpcError> {
+/// The text of `params`, if serde_json reads in it what was hashed.
+fn readable(call: &RpcCall) -> Result<&[u8], RpcError> {
     if let Some(violation) = call.violation() {
         let (reason, pointer) = (violation.reason(), violation.pointer());
         return Err(RpcError::invalid_params(format!("Invalid params: {reason} at `{pointer}`")));
@@ -60,6 +66,9 @@ fn parse<T: DeserializeOwned>(call: &RpcCall) -> Result<T, RpcError> {
     if call.names_private_token() {
         return Err(RpcError::invalid_params("Invalid params: a member name is reserved by the JSON parser"));
     }
-    serde_json::from_slice(call.params().unwrap_or(b"null"))
-        .map_err(|error| RpcError::invalid_params(format!("Invalid params: {error}")))
+    Ok(call.params().unwrap_or(b"null"))
+}
+
+fn unlike(error: serde_json::Error) -> RpcError {
+    RpcError::invalid_params(format!("Invalid params: {error}"))
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, FromRequest as _, Request, State},
+    extract::{DefaultBodyLimit, Request, State},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -20,7 +20,7 @@ use crate::{
     config::Config,
     engine::SuppliesIdempotency,
     extension::other_name,
-    handler::{Call, Operation, method_not_found},
+    handler::{Annotation, Call, Incoming, Operation, method_not_found},
 };
 
 type Answer<S> = Arc<dyn Fn(Request, S) -> BoxFuture<'static, Response> + Send + Sync>;
@@ -42,16 +42,21 @@ pub trait IncomingCall<S>: Sized + Send + 'static {
     /// What the function answers with: a [`Response`], a name by which to ask for nothing more of what is not annotated.
     type Answer: IntoResponse;
 
-    /// The annotated method.
-    const METHOD: &'static str;
-    /// Where the method's key lies in its `params`.
-    const KEY: &'static str;
+    /// What the function's annotation says.
+    const ANNOTATION: Annotation;
 
-    /// Takes a request in; the error is the finished response.
-    fn receive(request: Request, state: &S) -> impl Future<Output = Result<Self, Response>> + Send;
+    /// The settings of the engine that a state supplies.
+    const SETTINGS: fn(&S) -> Config;
 
-    /// The settings of the engine that the state supplies.
-    fn settings(state: &S) -> Config;
+    /// Takes a request in and lets the function answer it.
+    fn answer(request: Request, state: S, function: Function<Self, Self::Answer>) -> BoxFuture<'static, Response>;
+}
+
+/// An annotated function that takes `A`.
+type Function<A, R> = Box<dyn FnOnce(A) -> BoxFuture<'static, R> + Send>;
+
+fn settings<S: SuppliesIdempotency<C>, C: 'static>(state: &S) -> Config {
+    state.idempotency().settings().clone()
 }
 
 impl<O, S, C> IncomingCall<S> for Call<O, S, C>
@@ -62,15 +67,13 @@ where
 {
     type Answer = Response;
 
-    const METHOD: &'static str = O::METHOD;
-    const KEY: &'static str = O::KEY;
+    const ANNOTATION: Annotation = O::ANNOTATION;
 
-    fn receive(request: Request, state: &S) -> impl Future<Output = Result<Self, Response>> + Send {
-        Self::from_request(request, state)
-    }
+    const SETTINGS: fn(&S) -> Config = settings::<S, C>;
 
-    fn settings(state: &S) -> Config {
-        state.idempotency().settings().clone()
+    fn answer(request: Request, state: S, function: Function<Self, Response>) -> BoxFuture<'static, Response> {
+        let handler = Box::new(|incoming| function(Call::new(incoming)));
+        Box::pin(Incoming::answer(request, state, O::ANNOTATION, handler))
     }
 }
 
@@ -80,16 +83,14 @@ where
     label = "not an annotated handler"
 )]
 pub trait AnnotatedHandler<A, S>: Clone + Send + Sync + 'static {
-    /// The annotated method.
-    const METHOD: &'static str;
-    /// Where the method's key lies in its `params`.
-    const KEY: &'static str;
+    /// What the function's annotation says.
+    const ANNOTATION: Annotation;
+
+    /// The settings of the engine that a state supplies.
+    const SETTINGS: fn(&S) -> Config;
 
     /// Answers one request.
     fn answer(self, request: Request, state: S) -> BoxFuture<'static, Response>;
-
-    /// The settings of the engine that the state supplies.
-    fn settings(state: &S) -> Config;
 }
 
 // One bound on the function, and not one on each of its parts: what does not fit is then told once, at the function.
@@ -98,22 +99,14 @@ where
     A: IncomingCall<S>,
     S: Send + Sync + 'static,
     F: Fn(A) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = A::Answer> + Send,
+    Fut: Future<Output = A::Answer> + Send + 'static,
 {
-    const METHOD: &'static str = A::METHOD;
-    const KEY: &'static str = A::KEY;
+    const ANNOTATION: Annotation = A::ANNOTATION;
+
+    const SETTINGS: fn(&S) -> Config = A::SETTINGS;
 
     fn answer(self, request: Request, state: S) -> BoxFuture<'static, Response> {
-        Box::pin(async move {
-            match A::receive(request, &state).await {
-                Ok(call) => self(call).await.into_response(),
-                Err(refused) => refused,
-            }
-        })
-    }
-
-    fn settings(state: &S) -> Config {
-        A::settings(state)
+        A::answer(request, state, Box::new(move |call| Box::pin(self(call))))
     }
 }
 
@@ -124,12 +117,22 @@ impl<S: Clone + Send + Sync + 'static> RpcMethod<S> {
         F: AnnotatedHandler<A, S>,
     {
         Self {
-            name: F::METHOD,
-            rule: KeyRule { pointer: F::KEY },
+            name: F::ANNOTATION.method,
+            rule: KeyRule { pointer: F::ANNOTATION.key },
             answer: Arc::new(move |request, state| handler.clone().answer(request, state)),
-            settings: F::settings,
+            settings: F::SETTINGS,
         }
     }
+}
+
+/// [`RpcMethod::new`] as a function by itself: named through its type, each mention of it is an annotation of that type, which the
+/// borrow checker examines at some length.
+pub fn rpc_method<A, S, F>(handler: F) -> RpcMethod<S>
+where
+    F: AnnotatedHandler<A, S>,
+    S: Clone + Send + Sync + 'static,
+{
+    RpcMethod::new(handler)
 }
 
 impl<S> fmt::Debug for RpcMethod<S> {
@@ -142,7 +145,7 @@ impl<S> fmt::Debug for RpcMethod<S> {
 #[macro_export]
 macro_rules! rpc_methods {
     ($($handler:expr),* $(,)?) => {
-        [$($crate::rpc::RpcMethod::new($handler)),*]
+        [$($crate::__private::rpc_method($handler)),*]
     };
 }
 

@@ -18,7 +18,7 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream, st
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
 use http_body::{Frame, SizeHint};
 use idempotent_core::{
-    __private::{Call, OnTakeover, Operation, answering, scope},
+    __private::{Annotation, Call, OnTakeover, Operation, respond, scope},
     Clock, Config, Effects, Idempotency, IdempotencyContext, Key, Scope,
     extension::{A2A_EXTENSIONS, IDEMPOTENT_REPLAYED, URI},
     rpc::{JsonRpcRouter, Params, RpcError, RpcMethod, RpcStream},
@@ -291,10 +291,8 @@ macro_rules! operation {
         struct $name;
 
         impl Operation for $name {
-            const METHOD: &'static str = $method;
-            const KEY: &'static str = "/message/messageId";
-            const EXTENSION: Option<&'static str> = None;
-            const ON_TAKEOVER: OnTakeover = OnTakeover::$on_takeover;
+            const ANNOTATION: Annotation =
+                Annotation { method: $method, key: "/message/messageId", on_takeover: OnTakeover::$on_takeover };
         }
 
         impl $name {
@@ -302,11 +300,12 @@ macro_rules! operation {
             fn call(call: Call<Self, App, MemoryConnection>) -> BoxFuture<'static, Response> {
                 call.serve(
                     |(tenant, _): &(Tenant, Surroundings)| scope(&tenant.0),
-                    |(_, (context, (effects, (State(app), ())))), Admitted(sent): Admitted| {
-                        answering(async move {
+                    |(_, (context, (effects, (State(app), ())))), Admitted(sent): Admitted, reply| {
+                        let answer = async move {
                             let $handler = Handler { app, context, effects, act: sent.act, payload: sent.payload };
                             $answer
-                        })
+                        };
+                        respond(answer, reply)
                     },
                 )
             }
