@@ -12,6 +12,7 @@
 //! - [`store::Store`]: the contract of a store of your own. [`json`]: the canonical form and the hash.
 
 mod agent_card;
+mod rpc_methods;
 
 pub use idempotent_core::{
     Clock, Config, ConfigError, Dialect, Effects, IdempotencyContext, Key, MAX_ENTRIES_VARIABLE, MalformedMessageId,
@@ -20,7 +21,7 @@ pub use idempotent_core::{
     card::{self, Card, CardMethod, RuntimeParams},
     client, extension, json, request_hash,
     rpc::{self, IntoRpcResponse, JsonRpcRouter, Params, RpcError, RpcResult, RpcStream},
-    rpc_methods, store,
+    store,
 };
 #[cfg(feature = "sqlite")]
 pub use idempotent_diesel::SqliteStore;
@@ -36,5 +37,5 @@ pub type Idempotency<C = <SqliteStore as store::Store>::Connection> = idempotent
 #[doc(hidden)]
 pub mod __private {
     pub use idempotent_core::__private::*;
-    pub use idempotent_macros::agent_card;
+    pub use idempotent_macros::{agent_card, rpc_methods};
 }

@@ -6,6 +6,7 @@ mod expand;
 #[cfg(test)]
 mod golden;
 mod names;
+mod rpc_methods;
 mod wrapper;
 
 #[doc = include_str!("../docs/idempotent.md")]
@@ -18,4 +19,10 @@ pub fn idempotent(arguments: proc_macro::TokenStream, item: proc_macro::TokenStr
 #[proc_macro]
 pub fn agent_card(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     agent_card::agent_card(input.into()).into()
+}
+
+/// A list of methods from a list of handlers; `idempotent::rpc_methods![]` calls it with its own path.
+#[proc_macro]
+pub fn rpc_methods(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    rpc_methods::rpc_methods(input.into()).into()
 }

@@ -1,6 +1,7 @@
 //! Names for what is generated beside a handler.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 
 /// `__IdempotentSendMessage`: the type that stands for the operation of `send_message`.
@@ -46,6 +47,15 @@ pub(crate) fn guard(method: &str, span: Span) -> Ident {
 /// A span that points at the user's token and yet belongs to the macro: errors land there, lints stay silent.
 pub(crate) fn generated(place: Span) -> Span {
     Span::mixed_site().located_at(place)
+}
+
+/// Where something begins and where it ends: its first and its last token.
+pub(crate) fn ends(tokens: &impl ToTokens) -> (Span, Span) {
+    let tokens: Vec<TokenTree> = tokens.to_token_stream().into_iter().collect();
+    match (tokens.first(), tokens.last()) {
+        (Some(first), Some(last)) => (first.span(), last.span()),
+        _ => (Span::call_site(), Span::call_site()),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use syn::visit_mut::VisitMut;
 use syn::{Expr, FieldPat, GenericParam, Pat, ReturnType, WhereClause};
 
 use crate::attributes::Sorted;
-use crate::names;
+use crate::names::{self, ends};
 
 /// Tokens that belong to the macro: their local variables are none of the user's.
 macro_rules! generated {
@@ -359,15 +359,6 @@ fn placed(tokens: TokenStream, span: Span) -> TokenStream {
         token
     };
     tokens.into_iter().map(place).collect()
-}
-
-/// First and last token.
-fn ends(tokens: &impl ToTokens) -> (Span, Span) {
-    let tokens: Vec<TokenTree> = tokens.to_token_stream().into_iter().collect();
-    match (tokens.first(), tokens.last()) {
-        (Some(first), Some(last)) => (first.span(), last.span()),
-        _ => (Span::call_site(), Span::call_site()),
-    }
 }
 
 /// `(a, (b, ()))`: as many as there are, and still one type that the runtime can take apart.

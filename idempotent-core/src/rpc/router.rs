@@ -141,14 +141,6 @@ impl<S> fmt::Debug for RpcMethod<S> {
     }
 }
 
-/// Lists annotated handlers for [`JsonRpcRouter::methods`]: `rpc_methods![send_message, stream_message]`.
-#[macro_export]
-macro_rules! rpc_methods {
-    ($($handler:expr),* $(,)?) => {
-        [$($crate::__private::rpc_method($handler)),*]
-    };
-}
-
 /// A router whose methods or card do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouterError {

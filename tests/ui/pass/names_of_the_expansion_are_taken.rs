@@ -12,11 +12,14 @@ mod handlers {
     pub const scope: u8 = 3;
     pub const value: u8 = 4;
     pub const refused: u8 = 5;
-    pub static answer: u8 = 6;
+    pub const run: u8 = 6;
+    pub const reply: u8 = 7;
+    pub const respond: u8 = 8;
+    pub static answer: u8 = 9;
 
     #[idempotent(method = "message/send", scope = user.tenant)]
     pub async fn send_message(user: AuthUser, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
-        Ok(Task { id: format!("{}{}{}", user.tenant, send.text, call + execution + scope + value + refused + answer) })
+        Ok(Task { id: format!("{}{}{}", user.tenant, send.text, call + execution + scope + value + refused + run + reply + respond + answer) })
     }
 }
 
