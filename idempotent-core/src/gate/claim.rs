@@ -37,10 +37,15 @@ pub(super) async fn claim<C: 'static>(landing: &Landing<C>, ask: &Ask) -> Option
         nonce: Uuid::now_v7(),
     };
     let mut pause = FIRST_LOOK;
+    // Won, but not in time.
+    let mut late = None;
     loop {
         // Drain waits for this task, so whatever begins before drain does is finished.
         if engine.is_draining() {
             landing.settle(Settled::Unavailable);
+            if let Some(claim) = late {
+                release(engine, &claim, ask.on_takeover).await;
+            }
             return None;
         }
         let asked = Instant::now();
@@ -48,7 +53,10 @@ pub(super) async fn claim<C: 'static>(landing: &Landing<C>, ask: &Ask) -> Option
             // The lease may have ended while the answer was on its way: it is renewed, then asked for again by its nonce.
             Ok(ClaimOutcome::Won(claim)) if asked.elapsed() >= lease => {
                 match patiently(engine.store.renew(&claim, lease)).await {
-                    Ok(_) => continue,
+                    Ok(_) => {
+                        late = Some(claim);
+                        continue;
+                    }
                     Err(error) => Err(error),
                 }
             }

@@ -201,7 +201,8 @@ impl Faults {
         self.plan().injected.get(&operation).copied().unwrap_or(0)
     }
 
-    /// How many calls of `operation` have met a fault other than a delay or a repetition.
+    /// How many calls of `operation` have met a fault other than a delay or a repetition, or a process that is stopped or dead:
+    /// whoever did not wait for these does not know what they did.
     pub fn failed(&self, operation: StoreCall) -> u64 {
         self.plan().failed.get(&operation).copied().unwrap_or(0)
     }
@@ -218,6 +219,17 @@ impl Faults {
         plan.at.clear();
         plan.seeded = None;
         plan.down = false;
+    }
+
+    /// As [`running`](Faults::running), for a call of `operation`.
+    async fn lets_through(&self, operation: StoreCall) {
+        {
+            let mut plan = self.plan();
+            if *plan.mode.borrow() != Mode::Alive {
+                *plan.failed.entry(operation).or_default() += 1;
+            }
+        }
+        self.running().await;
     }
 
     fn take(&self, operation: StoreCall) -> Option<Fault> {
@@ -304,7 +316,7 @@ impl<S: Store> FaultyStore<S> {
         operation: StoreCall,
         mut call: impl FnMut() -> BoxFuture<'a, StoreResult<T>> + Send,
     ) -> StoreResult<T> {
-        self.faults.running().await;
+        self.faults.lets_through(operation).await;
         let fault = self.faults.take(operation);
         match fault {
             Some(Fault::FailBefore) => return Err(StoreError::unavailable("a fault before the call")),
@@ -328,7 +340,7 @@ impl<S: Store> FaultyStore<S> {
             Some(Fault::DieAfter) => self.faults.kill(),
             _ => {}
         }
-        self.faults.running().await;
+        self.faults.lets_through(operation).await;
         answer
     }
 }

@@ -95,6 +95,22 @@ async fn a_claim_that_is_under_way_when_the_drain_begins_is_finished_or_given_up
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_claim_that_is_won_too_late_during_a_drain_is_given_back() {
+    for method in [SEND, CAREFUL] {
+        let world = World::new();
+        let agent = world.process();
+        let ask = Ask::new(method, 1, &Act::AT_ONCE);
+        agent.faults.next(StoreCall::Claim, Fault::DelayAnswer(LEASE));
+        let own = agent.spawn(&ask);
+        sleep(seconds(1)).await;
+        assert_eq!(agent.idempotency.drain(seconds(60)).await, 0);
+        own.await.expect("no panic").assert_refused(UNAVAILABLE);
+        assert_eq!(world.store.claims(), 0);
+        world.process().ask(&ask).await.assert_first();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_waits_for_another_process_gives_up_when_it_would_have_to_begin() {
     let world = World::new();
     let (agent, other) = (world.process(), world.process());
