@@ -26,7 +26,8 @@ use super::{
     OpenError, SqliteStats, SqliteStoreBuilder,
     connection::{Reason, Settings},
     jobs::{
-        Answer, AppendJob, ClaimJob, CommitJob, CompleteJob, Job, ReleaseJob, RenewJob, SweepJob, WriteJob, Written,
+        Answer, Appending, Awaited, Claiming, Committing, Completing, Job, Operation, Releasing, Renewing, SweepJob,
+        WriteJob, Written,
     },
     queue::Queue,
     readers::{self, ReadJob},
@@ -264,6 +265,10 @@ impl SqliteStore {
         &self.handle.shared
     }
 
+    async fn operate<O: Operation + 'static>(&self, operation: O) -> StoreResult<O::Outcome> {
+        self.on_writer(Awaited::new(operation)).await
+    }
+
     async fn on_writer<J: Job + 'static, T>(&self, (job, answer): (J, Answer<T>)) -> StoreResult<T> {
         self.shared().writes.push(Box::new(job)).map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
@@ -320,23 +325,23 @@ impl Store for SqliteStore {
     }
 
     fn claim(&self, request: ClaimRequest) -> BoxFuture<'_, StoreResult<ClaimOutcome>> {
-        Box::pin(self.on_writer(ClaimJob::new(request)))
+        Box::pin(self.operate(Claiming { request }))
     }
 
     fn renew<'a>(&'a self, claim: &'a Claim, lease: Duration) -> BoxFuture<'a, StoreResult<bool>> {
-        Box::pin(self.on_writer(RenewJob::new(claim.clone(), lease)))
+        Box::pin(self.operate(Renewing { claim: claim.clone(), lease }))
     }
 
     fn complete(&self, completion: Completion<SqliteConnection>) -> BoxFuture<'_, StoreResult<CompleteOutcome>> {
-        Box::pin(self.on_writer(CompleteJob::new(completion)))
+        Box::pin(self.operate(Completing { completion }))
     }
 
     fn release<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, StoreResult<()>> {
-        Box::pin(self.on_writer(ReleaseJob::new(claim.clone())))
+        Box::pin(self.operate(Releasing { claim: claim.clone() }))
     }
 
     fn append_chunk<'a>(&'a self, claim: &'a Claim, index: u32, bytes: Bytes) -> BoxFuture<'a, StoreResult<bool>> {
-        Box::pin(self.on_writer(AppendJob::new(claim.clone(), index, bytes)))
+        Box::pin(self.operate(Appending { claim: claim.clone(), index, bytes }))
     }
 
     fn read_chunk(&self, token: ClaimToken, index: u32) -> BoxFuture<'_, StoreResult<Option<Bytes>>> {
@@ -356,7 +361,7 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, effects: Vec<Effect<SqliteConnection>>) -> BoxFuture<'_, StoreResult<Result<(), EffectError>>> {
-        Box::pin(self.on_writer(CommitJob::new(effects)))
+        Box::pin(self.operate(Committing { effects }))
     }
 
     fn touch(&self, key: &Key) {

@@ -3,23 +3,17 @@
 use diesel::RunQueryDsl;
 use idempotent_core::store::{Claim, ClaimOutcome, ClaimRequest, ClaimToken, Occupant, OnTakeover, StoreError};
 
-use super::{Answer, Batch, Durability, Failure, Job, Reply, complete::remove_entry, lease::remove_claim};
+use super::{Batch, Durability, Failure, Operation, complete::remove_entry, lease::remove_claim};
 use crate::sqlite::{
     rows::{ClaimRow, EntryRow, RowKey, encode_on_takeover, hex},
     statements::InsertClaim,
 };
 
-pub(crate) struct ClaimJob {
-    request: ClaimRequest,
-    reply: Reply<ClaimOutcome>,
+pub(crate) struct Claiming {
+    pub(crate) request: ClaimRequest,
 }
 
-impl ClaimJob {
-    pub(crate) fn new(request: ClaimRequest) -> (Self, Answer<ClaimOutcome>) {
-        let (reply, answer) = Reply::new();
-        (Self { request, reply }, answer)
-    }
-
+impl Claiming {
     fn won(&self, token: i64, attempt: i64) -> ClaimOutcome {
         ClaimOutcome::Won(Claim {
             key: self.request.key.clone(),
@@ -73,7 +67,11 @@ impl ClaimJob {
     }
 }
 
-impl Job for ClaimJob {
+impl Operation for Claiming {
+    type Outcome = ClaimOutcome;
+
+    const NEEDS_ITS_CALLER: bool = true;
+
     fn durability(&self) -> Durability {
         match self.request.on_takeover {
             OnTakeover::Run => Durability::Normal,
@@ -89,25 +87,9 @@ impl Job for ClaimJob {
         256 + 2 * self.request.key.scope.as_stored().len()
     }
 
-    fn is_moot(&self) -> bool {
-        self.reply.is_moot()
-    }
-
-    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+    fn run(&self, batch: &mut Batch<'_>) -> Result<ClaimOutcome, Failure> {
         let key = RowKey::of(&self.request.key);
         let token = batch.token()?;
-        let outcome =
-            if self.insert(batch, &key, token, 1)? { self.won(token, 1) } else { self.meet(batch, &key, token)? };
-        self.reply.keep(outcome);
-        Ok(())
-    }
-
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
-        self.reply.send();
-        None
-    }
-
-    fn fail(self: Box<Self>, failure: Failure) {
-        self.reply.fail(failure.into_store_error());
+        if self.insert(batch, &key, token, 1)? { Ok(self.won(token, 1)) } else { self.meet(batch, &key, token) }
     }
 }

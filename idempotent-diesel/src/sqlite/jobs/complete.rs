@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, RunQueryDsl, SqliteConnection};
-use idempotent_core::store::{CompleteOutcome, Completion, StoreError, StoredBody};
+use idempotent_core::store::{CompleteOutcome, Completion, EffectError, StoreError, StoreResult, StoredBody};
 
-use super::{Answer, Batch, Durability, Failure, Job, Reply, effects};
+use super::{Batch, Durability, Failure, Operation, effects};
 use crate::sqlite::{
     headers,
     rows::{CHUNKED, EntryRow, NOT_RETAINED, RowKey, WHOLE, hex},
@@ -23,17 +23,11 @@ pub(super) fn remove_entry(batch: &mut Batch<'_>, key: &RowKey<'_>, entry: &Entr
     Ok(())
 }
 
-pub(crate) struct CompleteJob {
-    completion: Completion<SqliteConnection>,
-    reply: Reply<CompleteOutcome>,
+pub(crate) struct Completing {
+    pub(crate) completion: Completion<SqliteConnection>,
 }
 
-impl CompleteJob {
-    pub(crate) fn new(completion: Completion<SqliteConnection>) -> (Self, Answer<CompleteOutcome>) {
-        let (reply, answer) = Reply::new();
-        (Self { completion, reply }, answer)
-    }
-
+impl Completing {
     /// What became of a claim that is not the current one.
     fn without_claim(&self, batch: &mut Batch<'_>, key: &RowKey<'_>) -> Result<CompleteOutcome, Failure> {
         use crate::sqlite::schema::idempotency_cache::dsl::*;
@@ -80,7 +74,9 @@ impl CompleteJob {
     }
 }
 
-impl Job for CompleteJob {
+impl Operation for Completing {
+    type Outcome = CompleteOutcome;
+
     fn durability(&self) -> Durability {
         Durability::Full
     }
@@ -98,7 +94,7 @@ impl Job for CompleteJob {
         !self.completion.effects.is_empty()
     }
 
-    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+    fn run(&self, batch: &mut Batch<'_>) -> Result<CompleteOutcome, Failure> {
         let key = RowKey::of(&self.completion.claim.key);
         let token = self.completion.claim.token.0;
         let (scope, message_id) = (key.scope, key.message_id.as_str());
@@ -108,31 +104,17 @@ impl Job for CompleteJob {
             false => DeleteClaim { scope, message_id, token: &token }.get_result(batch.connection).optional()?,
         };
         let Some(chunks) = chunks else {
-            let outcome = self.without_claim(batch, &key)?;
-            self.reply.keep(outcome);
-            return Ok(());
+            return self.without_claim(batch, &key);
         };
         effects::run(batch.connection, &self.completion.effects)?;
         self.put(batch, &key)?;
         if chunks > 0 && !matches!(self.completion.response.body, StoredBody::Chunked { .. }) {
             DiscardChunks { token: &token }.execute(batch.connection)?;
         }
-        self.reply.keep(CompleteOutcome::Stored);
-        Ok(())
+        Ok(CompleteOutcome::Stored)
     }
 
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
-        self.reply.send();
-        None
-    }
-
-    fn fail(mut self: Box<Self>, failure: Failure) {
-        match failure {
-            Failure::Effect(error) => {
-                self.reply.keep(CompleteOutcome::EffectFailed(error));
-                self.reply.send();
-            }
-            failure => self.reply.fail(failure.into_store_error()),
-        }
+    fn refused(error: EffectError) -> StoreResult<CompleteOutcome> {
+        Ok(CompleteOutcome::EffectFailed(error))
     }
 }

@@ -7,10 +7,10 @@ use std::{
 };
 
 use diesel::SqliteConnection;
-use idempotent_core::store::{Effect, EffectError, StoreError};
+use idempotent_core::store::{Effect, EffectError, StoreError, StoreResult};
 use tokio::sync::oneshot;
 
-use super::{Answer, Batch, Durability, Failure, Job, Reply};
+use super::{Answer, Batch, Caller, Durability, Failure, Job, Operation};
 use crate::sqlite::connection::is_environmental;
 
 /// Runs effects in order, up to the first that fails.
@@ -42,19 +42,13 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no message)")
 }
 
-pub(crate) struct CommitJob {
-    effects: Vec<Effect<SqliteConnection>>,
-    reply: Reply<Result<(), EffectError>>,
+pub(crate) struct Committing {
+    pub(crate) effects: Vec<Effect<SqliteConnection>>,
 }
 
-impl CommitJob {
-    pub(crate) fn new(effects: Vec<Effect<SqliteConnection>>) -> (Self, Answer<Result<(), EffectError>>) {
-        let (reply, answer) = Reply::new();
-        (Self { effects, reply }, answer)
-    }
-}
+impl Operation for Committing {
+    type Outcome = Result<(), EffectError>;
 
-impl Job for CommitJob {
     fn durability(&self) -> Durability {
         Durability::Full
     }
@@ -63,25 +57,13 @@ impl Job for CommitJob {
         true
     }
 
-    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+    fn run(&self, batch: &mut Batch<'_>) -> Result<Self::Outcome, Failure> {
         run(batch.connection, &self.effects)?;
-        self.reply.keep(Ok(()));
-        Ok(())
+        Ok(Ok(()))
     }
 
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
-        self.reply.send();
-        None
-    }
-
-    fn fail(mut self: Box<Self>, failure: Failure) {
-        match failure {
-            Failure::Effect(error) => {
-                self.reply.keep(Err(error));
-                self.reply.send();
-            }
-            failure => self.reply.fail(failure.into_store_error()),
-        }
+    fn refused(error: EffectError) -> StoreResult<Self::Outcome> {
+        Ok(Err(error))
     }
 }
 
@@ -94,13 +76,13 @@ pub(crate) enum Written<T, E> {
 pub(crate) struct WriteJob<F, T, E> {
     write: F,
     written: Option<Written<T, E>>,
-    sender: oneshot::Sender<Result<Written<T, E>, StoreError>>,
+    caller: Caller<Written<T, E>>,
 }
 
 impl<F, T, E> WriteJob<F, T, E> {
     pub(crate) fn new(write: F) -> (Self, Answer<Written<T, E>>) {
-        let (sender, answer) = oneshot::channel();
-        (Self { write, written: None, sender }, answer)
+        let (caller, answer) = oneshot::channel();
+        (Self { write, written: None, caller }, answer)
     }
 }
 
@@ -119,7 +101,7 @@ where
     }
 
     fn is_moot(&self) -> bool {
-        self.sender.is_closed()
+        self.caller.is_closed()
     }
 
     fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
@@ -134,7 +116,7 @@ where
 
     fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
         let written = self.written.ok_or_else(|| StoreError::unavailable("the write was not carried out"));
-        let _ = self.sender.send(written);
+        let _ = self.caller.send(written);
         None
     }
 
@@ -143,6 +125,6 @@ where
             (Failure::Foreign, Some(written)) => Ok(written),
             (failure, _) => Err(failure.into_store_error()),
         };
-        let _ = self.sender.send(outcome);
+        let _ = self.caller.send(outcome);
     }
 }

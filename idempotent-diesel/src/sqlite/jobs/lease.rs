@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel::{OptionalExtension, RunQueryDsl};
 use idempotent_core::store::Claim;
 
-use super::{Answer, Batch, Failure, Job, Reply};
+use super::{Batch, Failure, Operation};
 use crate::sqlite::{
     rows::RowKey,
     statements::{DeleteClaim, DiscardChunks, RenewClaim},
@@ -22,21 +22,15 @@ pub(super) fn remove_claim(batch: &mut Batch<'_>, key: &RowKey<'_>, token: i64) 
     Ok(removed.is_some())
 }
 
-pub(crate) struct RenewJob {
-    claim: Claim,
-    lease: Duration,
-    reply: Reply<bool>,
+pub(crate) struct Renewing {
+    pub(crate) claim: Claim,
+    pub(crate) lease: Duration,
 }
 
-impl RenewJob {
-    pub(crate) fn new(claim: Claim, lease: Duration) -> (Self, Answer<bool>) {
-        let (reply, answer) = Reply::new();
-        (Self { claim, lease, reply }, answer)
-    }
-}
+impl Operation for Renewing {
+    type Outcome = bool;
 
-impl Job for RenewJob {
-    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+    fn run(&self, batch: &mut Batch<'_>) -> Result<bool, Failure> {
         let key = RowKey::of(&self.claim.key);
         let renewed = RenewClaim {
             lease_until: &batch.moment.lease_until(self.lease),
@@ -45,45 +39,19 @@ impl Job for RenewJob {
             token: &self.claim.token.0,
         }
         .execute(batch.connection)?;
-        self.reply.keep(renewed == 1);
-        Ok(())
-    }
-
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
-        self.reply.send();
-        None
-    }
-
-    fn fail(self: Box<Self>, failure: Failure) {
-        self.reply.fail(failure.into_store_error());
+        Ok(renewed == 1)
     }
 }
 
-pub(crate) struct ReleaseJob {
-    claim: Claim,
-    reply: Reply<()>,
+pub(crate) struct Releasing {
+    pub(crate) claim: Claim,
 }
 
-impl ReleaseJob {
-    pub(crate) fn new(claim: Claim) -> (Self, Answer<()>) {
-        let (reply, answer) = Reply::new();
-        (Self { claim, reply }, answer)
-    }
-}
+impl Operation for Releasing {
+    type Outcome = ();
 
-impl Job for ReleaseJob {
-    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+    fn run(&self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         remove_claim(batch, &RowKey::of(&self.claim.key), self.claim.token.0)?;
-        self.reply.keep(());
         Ok(())
-    }
-
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
-        self.reply.send();
-        None
-    }
-
-    fn fail(self: Box<Self>, failure: Failure) {
-        self.reply.fail(failure.into_store_error());
     }
 }

@@ -15,11 +15,11 @@ use idempotent_core::store::{EffectError, StoreError, StoreResult};
 use tokio::sync::oneshot;
 
 pub(crate) use self::{
-    chunk::AppendJob,
-    claim::ClaimJob,
-    complete::CompleteJob,
-    effects::{CommitJob, WriteJob, Written},
-    lease::{ReleaseJob, RenewJob},
+    chunk::Appending,
+    claim::Claiming,
+    complete::Completing,
+    effects::{Committing, WriteJob, Written},
+    lease::{Releasing, Renewing},
     ledger::recount,
     sweep::{SweepJob, TouchJob, has_work},
 };
@@ -133,37 +133,99 @@ impl Batch<'_> {
     }
 }
 
-/// Where a job's answer goes.
-#[derive(Debug)]
-pub(crate) struct Reply<T> {
-    sender: oneshot::Sender<StoreResult<T>>,
-    outcome: Option<T>,
+/// An operation that its caller waits for: a [`Job`] but for what becomes of its answer.
+pub(crate) trait Operation: Send {
+    /// What it answers.
+    type Outcome: Send;
+
+    /// Whether it need not be begun when its caller is gone.
+    const NEEDS_ITS_CALLER: bool = false;
+
+    /// See [`Job::durability`].
+    fn durability(&self) -> Durability {
+        Durability::Normal
+    }
+
+    /// See [`Job::tokens`].
+    fn tokens(&self) -> u32 {
+        0
+    }
+
+    /// See [`Job::bytes`].
+    fn bytes(&self) -> usize {
+        256
+    }
+
+    /// See [`Job::is_foreign`].
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    /// Does its writes.
+    fn run(&self, batch: &mut Batch<'_>) -> Result<Self::Outcome, Failure>;
+
+    /// What it answers when its writes were undone because of `error`, which foreign code gave.
+    fn refused(error: EffectError) -> StoreResult<Self::Outcome> {
+        Err(StoreError::Unavailable(error))
+    }
 }
+
+/// An operation in the writer's queue, and where its answer goes.
+pub(crate) struct Awaited<O: Operation> {
+    operation: O,
+    outcome: Option<O::Outcome>,
+    caller: Caller<O::Outcome>,
+}
+
+/// Where a job's answer goes. Nobody waiting is nobody's loss: what was done stands.
+type Caller<T> = oneshot::Sender<StoreResult<T>>;
 
 /// Where a job's answer comes from.
 pub(crate) type Answer<T> = oneshot::Receiver<StoreResult<T>>;
 
-impl<T> Reply<T> {
-    pub(crate) fn new() -> (Self, Answer<T>) {
-        let (sender, receiver) = oneshot::channel();
-        (Self { sender, outcome: None }, receiver)
+impl<O: Operation> Awaited<O> {
+    pub(crate) fn new(operation: O) -> (Self, Answer<O::Outcome>) {
+        let (caller, answer) = oneshot::channel();
+        (Self { operation, outcome: None, caller }, answer)
+    }
+}
+
+impl<O: Operation> Job for Awaited<O> {
+    fn durability(&self) -> Durability {
+        self.operation.durability()
     }
 
-    fn keep(&mut self, outcome: T) {
-        self.outcome = Some(outcome);
+    fn tokens(&self) -> u32 {
+        self.operation.tokens()
+    }
+
+    fn bytes(&self) -> usize {
+        self.operation.bytes()
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.operation.is_foreign()
     }
 
     fn is_moot(&self) -> bool {
-        self.sender.is_closed()
+        O::NEEDS_ITS_CALLER && self.caller.is_closed()
     }
 
-    fn send(self) {
+    fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        self.outcome = Some(self.operation.run(batch)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
         let outcome = self.outcome.ok_or_else(|| StoreError::unavailable("the operation was not carried out"));
-        // Nobody waiting is nobody's loss: what was done stands.
-        let _ = self.sender.send(outcome);
+        let _ = self.caller.send(outcome);
+        None
     }
 
-    fn fail(self, error: StoreError) {
-        let _ = self.sender.send(Err(error));
+    fn fail(self: Box<Self>, failure: Failure) {
+        let _ = self.caller.send(match failure {
+            Failure::Effect(error) => O::refused(error),
+            failure => Err(failure.into_store_error()),
+        });
     }
 }

@@ -5,8 +5,9 @@ use diesel::{
     dsl::{exists, min, select},
 };
 use idempotent_core::store::{OnTakeover, Swept};
+use tokio::sync::oneshot;
 
-use super::{Answer, Batch, Failure, Job, Reply, Touches, lease::remove_claim};
+use super::{Answer, Batch, Caller, Failure, Job, Touches, lease::remove_claim};
 use crate::sqlite::{
     rows::{CHUNKED, Moment, RowKey, encode_on_takeover},
     schema::{idempotency_cache, idempotency_claim, idempotency_garbage, idempotency_ledger},
@@ -64,13 +65,13 @@ pub(crate) struct SweepJob {
     touches: Option<usize>,
     /// Whether there are more entries than there may be: those have to go within 5 seconds, others when there is time.
     urgent: bool,
-    reply: Option<Reply<Swept>>,
+    caller: Option<Caller<Swept>>,
 }
 
 impl SweepJob {
     pub(crate) fn new() -> (Self, Answer<Swept>) {
-        let (reply, answer) = Reply::new();
-        (Self { reply: Some(reply), ..Self::background() }, answer)
+        let (caller, answer) = oneshot::channel();
+        (Self { caller: Some(caller), ..Self::background() }, answer)
     }
 
     /// A sweep that nobody waits for.
@@ -81,7 +82,7 @@ impl SweepJob {
             done: false,
             touches: None,
             urgent: false,
-            reply: None,
+            caller: None,
         }
     }
 
@@ -131,17 +132,16 @@ impl Job for SweepJob {
         if !self.done {
             return Some(self);
         }
-        if let Some(mut reply) = self.reply {
-            reply.keep(self.before);
-            reply.send();
+        if let Some(caller) = self.caller {
+            let _ = caller.send(Ok(self.before));
         }
         None
     }
 
     fn fail(self: Box<Self>, failure: Failure) {
         let error = failure.into_store_error();
-        match self.reply {
-            Some(reply) => reply.fail(error),
+        match self.caller {
+            Some(caller) => drop(caller.send(Err(error))),
             None => tracing::warn!(%error, "the idempotency store could not be swept"),
         }
     }
