@@ -4,7 +4,7 @@ use idempotent_build::card::unlisted;
 use idempotent_build::syntax::{Annotation, Declaration, Handler, OnTakeover, method_hash};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{FnArg, Path};
+use syn::FnArg;
 
 use crate::attributes::Sorted;
 use crate::names;
@@ -12,7 +12,7 @@ use crate::wrapper::Wrapper;
 
 /// The attribute: whatever is wrong, the item is emitted, so that one mistake is one error.
 pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let annotation = Annotation::parse(arguments);
+    let annotation = Annotation::parse(arguments.clone());
     let mut mistakes = annotation.mistakes.clone();
     let handler = match Handler::parse(item.clone()) {
         Ok(handler) => handler,
@@ -22,6 +22,9 @@ pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStre
             return quote!(#error #item);
         }
     };
+    if let Some(alternatives) = alternatives(&arguments, &annotation, &handler) {
+        return alternatives;
+    }
     let parsed = handler.arguments(&annotation.options, &mut mistakes);
     let attributes = Sorted::new(&handler.attributes);
     let errors = mistakes.to_compile_errors();
@@ -31,7 +34,7 @@ pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStre
         return quote!(#function #errors);
     }
     let runtime = names::runtime(&handler.signature.ident);
-    let import = import(annotation.options.krate.as_ref().map(|krate| &krate.value), &runtime, &attributes);
+    let import = import(&annotation, &runtime, &attributes);
     let wrapper = Wrapper {
         annotation: &annotation,
         handler: &handler,
@@ -44,14 +47,34 @@ pub(crate) fn idempotent(arguments: TokenStream, item: TokenStream) -> TokenStre
     quote!(#errors #import #wrapper #operation)
 }
 
+/// Two handlers, of which the compiler drops one, for a handler with an argument under a `cfg`.
+fn alternatives(arguments: &TokenStream, annotation: &Annotation, handler: &Handler) -> Option<TokenStream> {
+    let (predicate, with, without) = handler.under_cfg()?;
+    let path = facade(annotation);
+    Some(quote! {
+        #[cfg(#predicate)]
+        #[#path::idempotent(#arguments)]
+        #with
+
+        #[cfg(not(#predicate))]
+        #[#path::idempotent(#arguments)]
+        #without
+    })
+}
+
+/// Where the `idempotent` crate is.
+fn facade(annotation: &Annotation) -> TokenStream {
+    match &annotation.options.krate {
+        Some(krate) => krate.value.to_token_stream(),
+        None => quote_spanned!(Span::mixed_site()=> ::idempotent),
+    }
+}
+
 /// Gives the runtime a short name. It is imported, and not named by its path at each use, because a path that leads nowhere
 /// is one error in an import and one at each use otherwise.
-fn import(krate: Option<&Path>, runtime: &Ident, attributes: &Sorted<'_>) -> TokenStream {
+fn import(annotation: &Annotation, runtime: &Ident, attributes: &Sorted<'_>) -> TokenStream {
     let cfg = &attributes.cfg;
-    let path = match krate {
-        Some(path) => path.to_token_stream(),
-        None => quote_spanned!(Span::mixed_site()=> ::idempotent),
-    };
+    let path = facade(annotation);
     quote_spanned! {Span::mixed_site()=>
         #(#cfg)*
         use #path::__private as #runtime;

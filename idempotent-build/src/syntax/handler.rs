@@ -4,8 +4,9 @@
 //! errors come from rustc at the user's own lines, and completion works inside it.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::{ToTokens, TokenStreamExt as _};
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Ident, Signature, Token, Visibility};
+use syn::{Attribute, FnArg, Ident, PatType, Receiver, Signature, Token, Visibility};
 
 use super::arguments::{self, Argument};
 use super::{Mistakes, Options, scope, signature};
@@ -43,6 +44,25 @@ impl Handler {
         syn::parse2(item)
     }
 
+    /// If one of its arguments stands under a `#[cfg(…)]`: the predicate of the first of these, the function with this argument, and
+    /// without it.
+    ///
+    /// An attribute macro cannot know which it is; the compiler can, of an item.
+    pub fn under_cfg(&self) -> Option<(TokenStream, Handler, Handler)> {
+        self.signature.inputs.iter().enumerate().find_map(|(place, input)| {
+            let (FnArg::Typed(PatType { attrs, .. }) | FnArg::Receiver(Receiver { attrs, .. })) = input;
+            let cfg = attrs.iter().position(|attribute| attribute.path().is_ident("cfg"))?;
+            let predicate = attrs[cfg].meta.require_list().ok()?.tokens.clone();
+            let (mut with, mut without) = (self.clone(), self.clone());
+            let (FnArg::Typed(PatType { attrs, .. }) | FnArg::Receiver(Receiver { attrs, .. })) =
+                &mut with.signature.inputs[place];
+            attrs.remove(cfg);
+            let others = self.signature.inputs.iter().enumerate().filter(|(other, _)| *other != place);
+            without.signature.inputs = others.map(|(_, input)| input.clone()).collect();
+            Some((predicate, with, without))
+        })
+    }
+
     /// What its arguments are, with everything that keeps this function from being a handler pushed into `mistakes`.
     ///
     /// `options` matter because a `scope` decides which arguments must be there before the body is read.
@@ -75,6 +95,16 @@ impl Parse for Handler {
             Some(body) => Ok(Handler { attributes, visibility, signature, body }),
             None => Err(syn::Error::new_spanned(token, "expected the function's body")),
         }
+    }
+}
+
+impl ToTokens for Handler {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { attributes, visibility, signature, body } = self;
+        tokens.append_all(attributes);
+        visibility.to_tokens(tokens);
+        signature.to_tokens(tokens);
+        body.to_tokens(tokens);
     }
 }
 

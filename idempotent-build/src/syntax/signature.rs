@@ -1,8 +1,11 @@
 //! What a function's signature must be for it to be a handler.
 
 use quote::ToTokens;
+use syn::punctuated::Punctuated;
 use syn::visit::Visit;
-use syn::{FnArg, GenericParam, Lifetime, Safety, Signature, Type, TypeImplTrait, TypeReference};
+use syn::{
+    Attribute, FnArg, GenericParam, Lifetime, Meta, Safety, Signature, Token, Type, TypeImplTrait, TypeReference,
+};
 
 use super::{Handler, Mistakes};
 
@@ -64,19 +67,24 @@ fn check_arguments(signature: &Signature, mistakes: &mut Mistakes) {
                 "a handler is a free function without `self`; take what it needs as `State(agent): State<Agent>`",
             ),
             FnArg::Typed(argument) => {
-                for attribute in &argument.attrs {
-                    let path = attribute.path();
-                    if path.is_ident("cfg") || path.is_ident("cfg_attr") {
-                        mistakes.about(
-                            attribute,
-                            "an argument cannot come and go; put `#[cfg(…)]` on two whole handlers instead",
-                        );
-                    }
+                for attribute in argument.attrs.iter().filter(|attribute| brings_cfg(attribute)) {
+                    mistakes.about(
+                        attribute,
+                        "this hides from the macro whether the argument is there; write `#[cfg(all(…, …))]` instead",
+                    );
                 }
                 check_type(&argument.ty, mistakes);
             }
         }
     }
+}
+
+/// Whether it is a `#[cfg_attr(…, cfg(…))]`.
+fn brings_cfg(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg_attr")
+        && attribute
+            .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+            .is_ok_and(|metas| metas.iter().skip(1).any(|meta| meta.path().is_ident("cfg")))
 }
 
 /// Refuses argument types that no extractor can have.
@@ -228,7 +236,7 @@ mod tests {
                 async fn send(user: Wrapped<impl Auth>) {}
             ),
             quote!(
-                async fn send(#[cfg(feature = "x")] user: AuthUser) {}
+                async fn send(#[cfg_attr(unix, cfg(feature = "x"))] user: AuthUser) {}
             ),
             quote!(
                 async fn send(Json(a): Json<A>, Json(b): Json<B>) {}

@@ -4,7 +4,10 @@ mod agent;
 use agent::*;
 
 #[idempotent(method = "message/send")]
-async fn send_message(#[cfg(unix)] user: AuthUser, Params(send): Params<SendMessage>) -> Result<Task, RpcError> {
+async fn send_message(
+    #[cfg_attr(unix, cfg(unix))] user: AuthUser,
+    Params(send): Params<SendMessage>,
+) -> Result<Task, RpcError> {
     Ok(Task { id: send.text + &user.tenant })
 }
 
