@@ -94,11 +94,11 @@ fn run(
     touches: &Touches,
     savepoints: bool,
 ) -> Result<Vec<Option<Failure>>, Attempt> {
-    let guarded = jobs.iter().any(|job| job.is_foreign());
+    let guarded = jobs.iter().any(|job| job.needs().is_foreign);
     if guarded {
         connection.batch_execute("INSERT INTO idempotency_guard (blocked) VALUES (0)").map_err(Attempt::Unavailable)?;
     }
-    let tokens = i64::from(jobs.iter().map(|job| job.tokens()).sum::<u32>());
+    let tokens = i64::from(jobs.iter().map(|job| job.needs().tokens).sum::<u32>());
     let mut batch = Batch { connection, moment, touches, tokens: 0..0, entries: 0 };
     if tokens > 0 {
         let last: i64 = ReserveTokens { count: &tokens }.get_result(batch.connection).map_err(Attempt::Unavailable)?;
@@ -123,7 +123,7 @@ fn run(
 
 /// Most jobs succeed: the price of savepoints is paid by a second attempt when one does not.
 fn run_plainly(batch: &mut Batch<'_>, number: usize, job: &mut dyn Job) -> Result<(), Attempt> {
-    let foreign = job.is_foreign();
+    let foreign = job.needs().is_foreign;
     let outcome = catch_unwind(AssertUnwindSafe(|| job.run(batch)));
     // Whatever follows must not be committed by itself, outside a transaction that foreign code has ended.
     if foreign && !is_intact(batch.connection) {

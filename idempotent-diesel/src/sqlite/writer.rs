@@ -96,7 +96,7 @@ impl Writer {
             let (mut jobs, mut bytes) = (0, 0);
             let popped = self.shared.writes.pop_batch(patience, |job| {
                 jobs += 1;
-                bytes += job.bytes();
+                bytes += job.needs().bytes;
                 jobs <= MAX_JOBS && bytes <= MAX_BYTES
             });
             let mut jobs = match popped {
@@ -161,7 +161,8 @@ impl Writer {
     fn process(&mut self, jobs: Vec<Box<dyn Job>>) {
         self.shared.counters.operations(jobs.len());
         // What need not wait for the disk does not: it goes first, in a transaction of its own.
-        let (durable, quick): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.durability() == Durability::Full);
+        let (durable, quick): (Vec<_>, Vec<_>) =
+            jobs.into_iter().partition(|job| job.needs().durability == Durability::Full);
         let careful = self.careful > 0;
         self.careful = self.careful.saturating_sub(1);
         let mut pending = VecDeque::from([(quick, careful), (durable, careful)]);
@@ -210,7 +211,7 @@ impl Writer {
     }
 
     fn attempt(&mut self, jobs: &mut [Box<dyn Job>], savepoints: bool) -> Attempt {
-        let durability = jobs.iter().map(|job| job.durability()).max().unwrap_or(Durability::Normal);
+        let durability = jobs.iter().map(|job| job.needs().durability).max().unwrap_or(Durability::Normal);
         let shared = self.shared.clone();
         let connection = match self.connect(durability) {
             Ok(connection) => connection,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use diesel::RunQueryDsl;
 use idempotent_core::store::Claim;
 
-use super::{Batch, Failure, Operation};
+use super::{Batch, Failure, Needs, Operation};
 use crate::sqlite::{
     rows::RowKey,
     statements::{CountChunks, PutChunk},
@@ -19,8 +19,8 @@ pub(crate) struct Appending {
 impl Operation for Appending {
     type Outcome = bool;
 
-    fn bytes(&self) -> usize {
-        256 + self.bytes.len()
+    fn needs(&self) -> Needs {
+        Needs { bytes: 256 + self.bytes.len(), ..Needs::default() }
     }
 
     fn run(&self, batch: &mut Batch<'_>) -> Result<bool, Failure> {

@@ -3,7 +3,7 @@
 use diesel::RunQueryDsl;
 use idempotent_core::store::{Claim, ClaimOutcome, ClaimRequest, ClaimToken, Occupant, OnTakeover, StoreError};
 
-use super::{Batch, Durability, Failure, Operation, complete::remove_entry, lease::remove_claim};
+use super::{Batch, Durability, Failure, Needs, Operation, complete::remove_entry, lease::remove_claim};
 use crate::sqlite::{
     rows::{ClaimRow, EntryRow, RowKey, encode_on_takeover, hex},
     statements::InsertClaim,
@@ -72,19 +72,13 @@ impl Operation for Claiming {
 
     const NEEDS_ITS_CALLER: bool = true;
 
-    fn durability(&self) -> Durability {
-        match self.request.on_takeover {
+    fn needs(&self) -> Needs {
+        let durability = match self.request.on_takeover {
             OnTakeover::Run => Durability::Normal,
             OnTakeover::Refuse => Durability::Full,
-        }
-    }
-
-    fn tokens(&self) -> u32 {
-        1
-    }
-
-    fn bytes(&self) -> usize {
-        256 + 2 * self.request.key.scope.as_stored().len()
+        };
+        let bytes = 256 + 2 * self.request.key.scope.as_stored().len();
+        Needs { durability, tokens: 1, bytes, is_foreign: false }
     }
 
     fn run(&self, batch: &mut Batch<'_>) -> Result<ClaimOutcome, Failure> {

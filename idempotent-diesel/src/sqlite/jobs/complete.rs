@@ -4,7 +4,7 @@ use bytes::Bytes;
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, RunQueryDsl, SqliteConnection};
 use idempotent_core::store::{CompleteOutcome, Completion, EffectError, StoreError, StoreResult, StoredBody};
 
-use super::{Batch, Durability, Failure, Operation, effects};
+use super::{Batch, Durability, Failure, Needs, Operation, effects};
 use crate::sqlite::{
     headers,
     rows::{CHUNKED, EntryRow, NOT_RETAINED, RowKey, WHOLE, hex},
@@ -77,21 +77,17 @@ impl Completing {
 impl Operation for Completing {
     type Outcome = CompleteOutcome;
 
-    fn durability(&self) -> Durability {
-        Durability::Full
-    }
-
-    fn bytes(&self) -> usize {
-        let response = &self.completion.response;
-        let body = match &response.body {
+    fn needs(&self) -> Needs {
+        let body = match &self.completion.response.body {
             StoredBody::Whole(bytes) | StoredBody::Chunked { rest: bytes, .. } => bytes.len(),
             StoredBody::NotRetained { .. } => 0,
         };
-        512 + body + 2 * self.completion.claim.key.scope.as_stored().len()
-    }
-
-    fn is_foreign(&self) -> bool {
-        !self.completion.effects.is_empty()
+        Needs {
+            durability: Durability::Full,
+            tokens: 0,
+            bytes: 512 + body + 2 * self.completion.claim.key.scope.as_stored().len(),
+            is_foreign: !self.completion.effects.is_empty(),
+        }
     }
 
     fn run(&self, batch: &mut Batch<'_>) -> Result<CompleteOutcome, Failure> {

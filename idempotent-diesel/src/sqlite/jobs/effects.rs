@@ -10,7 +10,7 @@ use diesel::SqliteConnection;
 use idempotent_core::store::{Effect, EffectError, StoreError, StoreResult};
 use tokio::sync::oneshot;
 
-use super::{Answer, Batch, Caller, Durability, Failure, Job, Operation};
+use super::{Answer, Batch, Caller, Durability, Failure, Job, Needs, Operation};
 use crate::sqlite::connection::is_environmental;
 
 /// Runs effects in order, up to the first that fails.
@@ -49,12 +49,8 @@ pub(crate) struct Committing {
 impl Operation for Committing {
     type Outcome = Result<(), EffectError>;
 
-    fn durability(&self) -> Durability {
-        Durability::Full
-    }
-
-    fn is_foreign(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { durability: Durability::Full, is_foreign: true, ..Needs::default() }
     }
 
     fn run(&self, batch: &mut Batch<'_>) -> Result<Self::Outcome, Failure> {
@@ -92,12 +88,8 @@ where
     T: Send,
     E: Send,
 {
-    fn durability(&self) -> Durability {
-        Durability::Full
-    }
-
-    fn is_foreign(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { durability: Durability::Full, is_foreign: true, ..Needs::default() }
     }
 
     fn is_moot(&self) -> bool {

@@ -37,27 +37,31 @@ pub(crate) enum Durability {
     Full,
 }
 
+/// What a job needs of its batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    pub(crate) durability: Durability,
+    /// How many tokens, at most.
+    pub(crate) tokens: u32,
+    /// About how many bytes it writes.
+    pub(crate) bytes: usize,
+    /// Whether it runs code that others wrote.
+    pub(crate) is_foreign: bool,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Self { durability: Durability::Normal, tokens: 0, bytes: 256, is_foreign: false }
+    }
+}
+
 /// One operation in the writer's queue.
 ///
 /// A batch may have to be done again, so [`run`](Job::run) may be called more than once; whatever it did before was rolled back.
 pub(crate) trait Job: Send {
-    fn durability(&self) -> Durability {
-        Durability::Normal
-    }
-
-    /// How many tokens it may need.
-    fn tokens(&self) -> u32 {
-        0
-    }
-
-    /// About how many bytes it writes.
-    fn bytes(&self) -> usize {
-        256
-    }
-
-    /// Whether it runs code that others wrote.
-    fn is_foreign(&self) -> bool {
-        false
+    /// What it needs of its batch.
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
     /// Whether nobody waits for it any more, and it need not be begun.
@@ -141,24 +145,9 @@ pub(crate) trait Operation: Send {
     /// Whether it need not be begun when its caller is gone.
     const NEEDS_ITS_CALLER: bool = false;
 
-    /// See [`Job::durability`].
-    fn durability(&self) -> Durability {
-        Durability::Normal
-    }
-
-    /// See [`Job::tokens`].
-    fn tokens(&self) -> u32 {
-        0
-    }
-
-    /// See [`Job::bytes`].
-    fn bytes(&self) -> usize {
-        256
-    }
-
-    /// See [`Job::is_foreign`].
-    fn is_foreign(&self) -> bool {
-        false
+    /// What it needs of its batch.
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
     /// Does its writes.
@@ -191,20 +180,8 @@ impl<O: Operation> Awaited<O> {
 }
 
 impl<O: Operation> Job for Awaited<O> {
-    fn durability(&self) -> Durability {
-        self.operation.durability()
-    }
-
-    fn tokens(&self) -> u32 {
-        self.operation.tokens()
-    }
-
-    fn bytes(&self) -> usize {
-        self.operation.bytes()
-    }
-
-    fn is_foreign(&self) -> bool {
-        self.operation.is_foreign()
+    fn needs(&self) -> Needs {
+        self.operation.needs()
     }
 
     fn is_moot(&self) -> bool {
