@@ -36,7 +36,7 @@ impl ToTokens for Wrapper<'_> {
     //
     // Output:
     //
-    //     pub async fn send_message<S, C, M>(call: Call<Operation, S, C>) -> Response
+    //     pub fn send_message<S, C, M>(call: Call<Operation, S, C>) -> impl Future<Output = Response> + Send
     //     where
     //         S: SuppliesIdempotency<C>,
     //         AuthUser: FromRequestParts<S>,
@@ -47,11 +47,13 @@ impl ToTokens for Wrapper<'_> {
     //         fn run((user, ()): (AuthUser, ()), send: Params<SendMessage>, reply: Reply) -> BoxFuture<'static, Response> {
     //             respond(send_message(user, send), reply)
     //         }
-    //         call.serve(scope, run).await
+    //         call.serve(scope, run)
     //     }
     //
-    // One call, and not the steps that it takes: what stands here is compiled once for each handler. Functions, and not closures,
-    // which would inherit the wrapper's bounds: the compiler remembers nothing between one set of bounds and another.
+    // What stands here is compiled for each handler, so there is little of it. One call, and not the steps that it takes. No state
+    // machine, as an async function would be; but the future's type stays hidden, as it would: where a bound does not hold, the
+    // compiler then says it once. Functions, and not closures, which would inherit the wrapper's bounds: what the compiler finds
+    // out under one set of bounds is of no use to it under another.
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let runtime = self.runtime;
         let outer = &self.attributes.outer;

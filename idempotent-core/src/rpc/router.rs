@@ -125,8 +125,8 @@ impl<S: Clone + Send + Sync + 'static> RpcMethod<S> {
     }
 }
 
-/// [`RpcMethod::new`] as a function by itself: named through its type, each mention of it is an annotation of that type, which the
-/// borrow checker examines at some length.
+/// [`RpcMethod::new`] as a free function: a path through a type annotates that type, and the borrow checker examines each such
+/// annotation at some length.
 pub fn rpc_method<A, S, F>(handler: F) -> RpcMethod<S>
 where
     F: AnnotatedHandler<A, S>,
