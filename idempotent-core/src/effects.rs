@@ -22,6 +22,10 @@ use crate::{
 ///
 /// An effect is a `Fn`: after a failed commit it runs again, in a new transaction.
 ///
+/// While the store cannot be reached, an operation that ran is answered all the same; its answer and its effects are stored once
+/// they can be. An effect that fails only then cannot change the answer any more: the answer is stored without effects, and the
+/// failure is logged.
+///
 /// ```
 /// # type Connection = Vec<String>;
 /// use idempotent_core::{Effects, rpc::RpcError};
