@@ -14,7 +14,8 @@ pub(crate) fn operation(function: &Ident) -> Ident {
     for part in name.split('_') {
         let between_digits =
             camel.ends_with(|end: char| end.is_ascii_digit()) && part.starts_with(|start: char| start.is_ascii_digit());
-        if between_digits {
+        // `_send` and `send` may stand side by side.
+        if between_digits || part.is_empty() {
             camel.push('_');
         }
         let mut letters = part.chars();
@@ -71,7 +72,8 @@ mod tests {
         assert_eq!(operation_of("send_message"), "__IdempotentSendMessage");
         assert_eq!(operation_of("r#move"), "__IdempotentMove");
         assert_eq!(operation_of("send_v1_2"), "__IdempotentSendV1_2");
-        assert_eq!(operation_of("_send"), "__IdempotentSend");
+        assert_eq!(operation_of("_send"), "__Idempotent_Send");
+        assert_eq!(operation_of("send__message_"), "__IdempotentSend_Message_");
     }
 
     #[test]

@@ -36,18 +36,33 @@ impl Parse for Call {
 pub(crate) fn rpc_methods(input: TokenStream) -> TokenStream {
     match syn::parse2::<Call>(input) {
         Ok(Call { facade, handlers }) => {
-            let handlers = handlers.iter().map(|handler| {
-                let (start, end) = ends(handler);
-                let runtime = Ident::new("__idempotent_rpc", start);
-                let rpc_method = Ident::new("rpc_method", end);
-                let colons = quote_spanned!(start=> ::);
-                quote_spanned!(end=> #runtime #colons #rpc_method(#handler))
-            });
+            let methods = handlers.iter().map(method);
             quote! {{
                 use #facade::__private as __idempotent_rpc;
-                [#(#handlers),*]
+                [#(#methods),*]
             }}
         }
-        Err(error) => error.to_compile_error(),
+        Err(error) => {
+            let words = "expected names of handlers: `rpc_methods![send_message, stream_message]`";
+            syn::Error::new(error.span(), words).to_compile_error()
+        }
+    }
+}
+
+fn method(handler: &Expr) -> TokenStream {
+    match handler {
+        // What `$handler:path` of a user's macro puts around it; rustc looks through it too.
+        Expr::Group(group) => method(&group.expr),
+        Expr::Call(call) => {
+            let words = "name the handler and leave out the parentheses: the router calls it";
+            syn::Error::new(call.paren_token.span.join(), words).to_compile_error()
+        }
+        _ => {
+            let (start, end) = ends(handler);
+            let runtime = Ident::new("__idempotent_rpc", start);
+            let rpc_method = Ident::new("rpc_method", end);
+            let colons = quote_spanned!(start=> ::);
+            quote_spanned!(end=> #runtime #colons #rpc_method(#handler))
+        }
     }
 }

@@ -4,7 +4,7 @@ use idempotent_build::syntax::{Annotation, Argument, Handler, Options, Reads};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::visit_mut::VisitMut;
-use syn::{Expr, FieldPat, GenericParam, Pat, ReturnType, WhereClause};
+use syn::{Expr, FieldPat, GenericParam, Pat, PatIdent, ReturnType, WhereClause};
 
 use crate::attributes::Sorted;
 use crate::names::{self, ends};
@@ -127,20 +127,19 @@ impl Wrapper<'_> {
         let runtime = self.runtime;
         let engine =
             bound(generated!(#runtime::SuppliesIdempotency), &[&generated!(__C)], &self.handler.signature.ident);
-        let mut bounds = match self.concrete() {
-            true => generated!(#state: #engine,),
-            false => generated!(#state: #engine + #runtime::Clone + #runtime::Send + #runtime::Sync + 'static,),
-        };
+        let mut bounds = generated!(#state: #engine + #runtime::Clone + #runtime::Send + #runtime::Sync + 'static,);
         if self.sound {
             for (_, argument) in self.header_only() {
                 let ty = &argument.ty;
                 let bound = bound(generated!(#runtime::FromRequestParts), &[state], ty);
-                bounds.extend(generated!(#ty: #bound + #runtime::Send,));
+                let send = placed(generated!(#runtime::Send), ty);
+                bounds.extend(generated!(#ty: #bound + #send,));
             }
             if let Some(argument) = self.last() {
                 let ty = &argument.ty;
                 let bound = bound(generated!(#runtime::FromRequest), &[state, &generated!(__M)], ty);
-                bounds.extend(generated!(#ty: #bound + #runtime::Send,));
+                let send = placed(generated!(#runtime::Send), ty);
+                bounds.extend(generated!(#ty: #bound + #send,));
             }
         }
         if let Some(user) = &self.handler.signature.generics.where_clause {
@@ -150,8 +149,8 @@ impl Wrapper<'_> {
         bounds
     }
 
-    /// The function as the user wrote it, under its name. The name belongs to the macro: a handler that nobody mounts is
-    /// reported once.
+    /// The function as the user wrote it, under its name. The name belongs to the macro: what lints say of names, they say of the
+    /// wrapper's.
     fn user_function(&self) -> TokenStream {
         let inner = &self.attributes.inner;
         let mut signature = self.handler.signature.clone();
@@ -162,8 +161,31 @@ impl Wrapper<'_> {
             signature.abi = None;
             signature.constness = signature.constness.filter(|_| signature.asyncness.is_none());
         }
-        let body = &self.handler.body;
+        let body = self.user_body();
         generated!(#(#inner)* #signature #body)
+    }
+
+    /// The body as the user wrote it. What only the scope uses is used there too, so that nobody is advised to rename it.
+    fn user_body(&self) -> Group {
+        let body = &self.handler.body;
+        let used: TokenStream = self.names_in_scope().map(|name| generated!(let _ = &#name;)).collect();
+        if used.is_empty() {
+            return body.clone();
+        }
+        // Inner attributes come before all statements.
+        let mut tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+        let attributes = tokens.chunks_exact(3).take_while(|tokens| is_inner_attribute(tokens)).count() * 3;
+        tokens.splice(attributes..attributes, used);
+        let mut all = Group::new(body.delimiter(), tokens.into_iter().collect());
+        all.set_span(body.span());
+        all
+    }
+
+    /// The names that the header-only arguments bind and the scope uses.
+    fn names_in_scope(&self) -> impl Iterator<Item = &Ident> {
+        let options = &self.annotation.options;
+        let names = self.header_only().flat_map(|(_, argument)| &argument.names);
+        names.filter(|name| options.scope_uses(std::slice::from_ref(*name)))
     }
 
     fn body(&self) -> TokenStream {
@@ -171,7 +193,7 @@ impl Wrapper<'_> {
         let (scope, run) = (self.scope(), self.run());
         let turbofish = self.turbofish();
         let scope_of = match scope {
-            Some(_) => generated!(__scope #turbofish),
+            Some(_) => generated!(__idempotent_scope #turbofish),
             None => {
                 let runtime = self.runtime;
                 generated!(#runtime::global_scope)
@@ -181,7 +203,7 @@ impl Wrapper<'_> {
             #check_state
             #scope
             #run
-            __call.serve(#scope_of, __run #turbofish)
+            __call.serve(#scope_of, __idempotent_run #turbofish)
         }
     }
 
@@ -229,14 +251,20 @@ impl Wrapper<'_> {
             let variable = variable(index);
             let mut pattern = argument.pattern.clone();
             ByReference(&self.annotation.options).visit_pat_mut(&mut pattern);
-            generated!(let #pattern = #variable;)
+            match pattern {
+                Pat::Ident(PatIdent { subpat: None, .. }) => generated!(let #pattern = #variable;),
+                // One that does not always match is refused in the user's function, and there alone.
+                _ => generated!(let #pattern = #variable else { return #runtime::Scope::global() };),
+            }
         });
+        let names = self.names_in_scope();
         let argument = borrowed(&scope.value);
         let headers = self.headers();
         let (generics, bounds) = self.own_generics();
         Some(generated! {
-            fn __scope<#generics>(#used: &#headers) -> #runtime::Scope #bounds {
+            fn __idempotent_scope<#generics>(#used: &#headers) -> #runtime::Scope #bounds {
                 #(#bindings)*
+                #(let _ = &#names;)*
                 #runtime::scope(#argument)
             }
         })
@@ -258,7 +286,7 @@ impl Wrapper<'_> {
         let (generics, bounds) = self.own_generics();
         let respond = self.respond();
         generated! {
-            fn __run<#generics>(
+            fn __idempotent_run<#generics>(
                 #arguments: #headers,
                 #last,
                 __reply: #runtime::Reply,
@@ -271,11 +299,16 @@ impl Wrapper<'_> {
     /// `respond(send_message(__0, __1), __reply)`. Seen from outside, `respond` is the return type, where is told what is wrong
     /// with the answer, and the call is the function's name, where is told that its future cannot be sent to another thread.
     fn respond(&self) -> TokenStream {
-        let (start, end) = self.return_type();
+        let name = &self.handler.signature.ident;
+        let answer: &dyn ToTokens = match &self.handler.signature.output {
+            ReturnType::Type(_, ty) => ty,
+            ReturnType::Default => name,
+        };
+        let (start, end) = ends(&answer);
         let (start, end) = (names::generated(start), names::generated(end));
-        let mut name = self.handler.signature.ident.clone();
+        let turbofish = placed(self.turbofish(), name);
+        let mut name = name.clone();
         name.set_span(names::generated(name.span()));
-        let turbofish = placed(self.turbofish(), name.span());
         let variables = (0..self.arguments.len()).map(variable);
         let mut arguments = Group::new(Delimiter::Parenthesis, generated!(#(#variables),*));
         arguments.set_span(name.span());
@@ -283,16 +316,8 @@ impl Wrapper<'_> {
         let mut all = Group::new(Delimiter::Parenthesis, generated!(#call, __reply));
         all.set_span(end);
         let runtime = self.runtime;
-        let respond = placed(generated!(#runtime::respond), start);
+        let respond = placed(generated!(#runtime::respond), &answer);
         quote_spanned!(start=> #respond #all)
-    }
-
-    /// First and last token of the return type.
-    fn return_type(&self) -> (Span, Span) {
-        match &self.handler.signature.output {
-            ReturnType::Type(_, ty) => ends(ty),
-            ReturnType::Default => ends(&self.handler.signature.ident),
-        }
     }
 
     fn turbofish(&self) -> TokenStream {
@@ -339,6 +364,15 @@ impl VisitMut for ByReference<'_> {
     }
 }
 
+/// `#![…]`
+fn is_inner_attribute(tokens: &[TokenTree]) -> bool {
+    matches!(
+        tokens,
+        [TokenTree::Punct(hash), TokenTree::Punct(bang), TokenTree::Group(group)]
+            if hash.as_char() == '#' && bang.as_char() == '!' && group.delimiter() == Delimiter::Bracket
+    )
+}
+
 /// `&(expression)` that looks, to a reader of errors, like the expression itself.
 fn borrowed(expression: &Expr) -> TokenStream {
     let (start, end) = ends(expression);
@@ -349,18 +383,19 @@ fn borrowed(expression: &Expr) -> TokenStream {
 
 /// `path<arguments>` that looks, to a reader of errors, like one of the user's tokens.
 fn bound(path: TokenStream, arguments: &[&TokenStream], place: &impl ToTokens) -> TokenStream {
-    let (start, end) = ends(place);
-    let path = placed(path, names::generated(start));
+    let (_, end) = ends(place);
+    let path = placed(path, place);
     quote_spanned!(names::generated(end)=> #path<#(#arguments),*>)
 }
 
-/// The tokens, all of them where `span` is.
-fn placed(tokens: TokenStream, span: Span) -> TokenStream {
-    let place = |mut token: TokenTree| {
-        token.set_span(span);
+/// The tokens, all of them where `place` begins.
+fn placed(tokens: TokenStream, place: &impl ToTokens) -> TokenStream {
+    let start = names::generated(ends(place).0);
+    let move_there = |mut token: TokenTree| {
+        token.set_span(start);
         token
     };
-    tokens.into_iter().map(place).collect()
+    tokens.into_iter().map(move_there).collect()
 }
 
 /// `(a, (b, ()))`: as many as there are, and still one type that the runtime can take apart.

@@ -144,7 +144,7 @@ fn first_argument(arguments: &PathArguments) -> Option<&Type> {
 
 /// Collects what a pattern binds.
 #[derive(Default)]
-struct Names(Vec<Ident>);
+pub(super) struct Names(pub(super) Vec<Ident>);
 
 impl<'ast> Visit<'ast> for Names {
     fn visit_pat_ident(&mut self, pattern: &'ast PatIdent) {

@@ -6,7 +6,7 @@
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt as _};
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, FnArg, Ident, PatType, Receiver, Signature, Token, Visibility};
+use syn::{Attribute, FnArg, Ident, LitBool, Meta, Signature, Token, Visibility};
 
 use super::arguments::{self, Argument};
 use super::{Mistakes, Options, scope, signature};
@@ -49,18 +49,20 @@ impl Handler {
     ///
     /// An attribute macro cannot know which it is; the compiler can, of an item.
     pub fn under_cfg(&self) -> Option<(TokenStream, Handler, Handler)> {
-        self.signature.inputs.iter().enumerate().find_map(|(place, input)| {
-            let (FnArg::Typed(PatType { attrs, .. }) | FnArg::Receiver(Receiver { attrs, .. })) = input;
-            let cfg = attrs.iter().position(|attribute| attribute.path().is_ident("cfg"))?;
-            let predicate = attrs[cfg].meta.require_list().ok()?.tokens.clone();
-            let (mut with, mut without) = (self.clone(), self.clone());
-            let (FnArg::Typed(PatType { attrs, .. }) | FnArg::Receiver(Receiver { attrs, .. })) =
-                &mut with.signature.inputs[place];
-            attrs.remove(cfg);
-            let others = self.signature.inputs.iter().enumerate().filter(|(other, _)| *other != place);
-            without.signature.inputs = others.map(|(_, input)| input.clone()).collect();
-            Some((predicate, with, without))
-        })
+        let (place, cfg, predicate) = self.signature.inputs.iter().enumerate().find_map(|(place, input)| {
+            let attributes = attributes_of(input);
+            let cfg = attributes.iter().position(|attribute| attribute.path().is_ident("cfg"))?;
+            Some((place, cfg, predicate(&attributes[cfg])?))
+        })?;
+        let (mut with, mut without) = (self.clone(), self.clone());
+        match &mut with.signature.inputs[place] {
+            FnArg::Typed(argument) => argument.attrs.remove(cfg),
+            FnArg::Receiver(receiver) => receiver.attrs.remove(cfg),
+        };
+        let inputs = self.signature.inputs.iter().enumerate();
+        without.signature.inputs =
+            inputs.filter(|(other, _)| *other != place).map(|(_, input)| input.clone()).collect();
+        Some((predicate, with, without))
     }
 
     /// What its arguments are, with everything that keeps this function from being a handler pushed into `mistakes`.
@@ -106,6 +108,20 @@ impl ToTokens for Handler {
         signature.to_tokens(tokens);
         body.to_tokens(tokens);
     }
+}
+
+fn attributes_of(input: &FnArg) -> &[Attribute] {
+    match input {
+        FnArg::Typed(argument) => &argument.attrs,
+        FnArg::Receiver(receiver) => &receiver.attrs,
+    }
+}
+
+/// The predicate of a `#[cfg(…)]`, if it has exactly one; all others are rustc's to refuse.
+fn predicate(cfg: &Attribute) -> Option<TokenStream> {
+    let tokens = cfg.meta.require_list().ok()?.tokens.clone();
+    let is_one = syn::parse2::<Meta>(tokens.clone()).is_ok() || syn::parse2::<LitBool>(tokens.clone()).is_ok();
+    is_one.then_some(tokens)
 }
 
 /// The block, taken out of the invisible group that `$body:block` of a `macro_rules!` puts around it.

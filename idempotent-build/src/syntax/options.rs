@@ -84,13 +84,13 @@ const RULES: [Rule; 7] = [
     Rule {
         name: "state",
         example: "state = App",
-        read: |options, keyword, input| set(&mut options.state, keyword, unquoted(input)?),
+        read: |options, keyword, input| set(&mut options.state, keyword, unquoted(input, state)?),
     },
     Rule {
         name: "crate",
         example: "crate = my_agent::idempotent",
         read: |options, keyword, input| {
-            let path = unquoted_with(input, Path::parse_mod_style)?;
+            let path = unquoted(input, Path::parse_mod_style)?;
             set(&mut options.krate, keyword, path)
         },
     },
@@ -116,16 +116,24 @@ fn string(input: ParseStream<'_>) -> syn::Result<LitStr> {
     ))
 }
 
-fn unquoted<T: syn::parse::Parse>(input: ParseStream<'_>) -> syn::Result<T> {
-    unquoted_with(input, T::parse)
-}
-
 /// A path or a type; serde's users are used to quotes, so tell them what to write instead.
-fn unquoted_with<T>(input: ParseStream<'_>, parse: fn(ParseStream<'_>) -> syn::Result<T>) -> syn::Result<T> {
+fn unquoted<T>(input: ParseStream<'_>, parse: fn(ParseStream<'_>) -> syn::Result<T>) -> syn::Result<T> {
     if let Ok(literal) = input.fork().parse::<LitStr>() {
         return Err(syn::Error::new(literal.span(), format!("write `{}` without quotes", literal.value())));
     }
     parse(input)
+}
+
+/// A type with a name.
+fn state(input: ParseStream<'_>) -> syn::Result<Type> {
+    let ty: Type = input.parse()?;
+    match ty {
+        Type::Infer(_) | Type::ImplTrait(_) => Err(syn::Error::new_spanned(
+            ty,
+            "name the type of the router's state, or leave `state` out for any that fits",
+        )),
+        named => Ok(named),
+    }
 }
 
 fn at_end_of_option(input: ParseStream<'_>) -> bool {

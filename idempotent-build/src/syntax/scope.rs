@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::Visit;
-use syn::{Expr, ExprAwait, ExprPath, ExprReturn, ExprTry, Lit, Macro};
+use syn::{Expr, ExprAsync, ExprAwait, ExprClosure, ExprPath, ExprReturn, ExprTry, Item, Lit, Macro};
 
-use super::arguments::{Argument, Reads};
+use super::arguments::{Argument, Names, Reads};
 use super::signature::display;
 use super::{Mistakes, Options};
 
@@ -94,41 +94,59 @@ struct Found {
 }
 
 impl Found {
-    /// Everything in a macro call that could be a name, `{captured}` ones included; `b` in `a.b` cannot.
+    /// Everything in a macro call that could be a name, `{captured}` ones included; not `b` in `a.b`, `a::b` or `b = a`, and not `a` in
+    /// `a::b`.
     fn visit_tokens(&mut self, tokens: TokenStream) {
-        let mut dots = 0;
-        for token in tokens {
-            let after_one_dot = dots == 1;
-            dots = match &token {
-                TokenTree::Punct(dot) if dot.as_char() == '.' => dots + 1,
-                _ => 0,
-            };
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let is = |place: usize, mark: char| matches!(tokens.get(place), Some(TokenTree::Punct(found)) if found.as_char() == mark);
+        let mut labels = BTreeSet::new();
+        for (place, token) in tokens.iter().enumerate() {
+            let behind = |mark| place >= 1 && is(place - 1, mark);
             match token {
-                TokenTree::Ident(name) if !after_one_dot => {
-                    self.names.insert(name);
-                }
-                TokenTree::Group(group) => self.visit_tokens(group.stream()),
-                TokenTree::Literal(literal) => {
-                    let span = literal.span();
-                    for name in captured(&literal.to_string()) {
-                        self.names.insert(Ident::new(&name, span));
+                TokenTree::Ident(name) => {
+                    let behind_one_dot = behind('.') && !(place >= 2 && is(place - 2, '.'));
+                    let in_a_path = behind(':') && place >= 2 && is(place - 2, ':') || is(place + 1, ':');
+                    let is_label = is(place + 1, '=') && !is(place + 2, '=') && !is(place + 2, '>');
+                    if is_label {
+                        labels.insert(name.to_string());
+                    } else if !behind_one_dot && !in_a_path {
+                        self.names.insert(name.clone());
                     }
                 }
-                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+                TokenTree::Group(group) => self.visit_tokens(group.stream()),
+                TokenTree::Literal(_) | TokenTree::Punct(_) => {}
+            }
+        }
+        for token in &tokens {
+            if let TokenTree::Literal(literal) = token {
+                let names = captured(&literal.to_string()).into_iter().filter(|name| !labels.contains(name));
+                self.names.extend(names.map(|name| Ident::new(&name, literal.span())));
             }
         }
     }
 }
 
-/// The names in `"{tenant}/{user:?}"`.
+/// The names in `"{tenant}/{user:>width$}"`; none in `"{{tenant}}"`.
 fn captured(literal: &str) -> Vec<String> {
-    literal
-        .split('{')
-        .skip(1)
-        .filter_map(|piece| piece.split(['}', ':']).next())
-        .filter(|name| syn::parse_str::<Ident>(name).is_ok())
-        .map(str::to_owned)
-        .collect()
+    let mut names = Vec::new();
+    let mut rest = literal;
+    while let Some((_, behind)) = rest.split_once('{') {
+        if let Some(behind) = behind.strip_prefix('{') {
+            rest = behind;
+            continue;
+        }
+        let Some((argument, behind)) = behind.split_once('}') else { break };
+        rest = behind;
+        let (name, how) = argument.split_once(':').unwrap_or((argument, ""));
+        names.push(name.trim());
+        // `width$`, `.precision$`: what stands in front of each `$`.
+        let parts: Vec<&str> = how.split('$').collect();
+        for part in &parts[..parts.len() - 1] {
+            let is_of_a_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+            names.push(part.rsplit(|letter| !is_of_a_name(letter)).next().unwrap_or_default());
+        }
+    }
+    names.into_iter().filter(|name| syn::parse_str::<Ident>(name).is_ok()).map(str::to_owned).collect()
 }
 
 impl<'ast> Visit<'ast> for Found {
@@ -163,12 +181,99 @@ impl<'ast> Visit<'ast> for Found {
         syn::visit::visit_expr_return(self, leave);
     }
 
-    // What these hold runs later or elsewhere, if at all.
-    fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
+    fn visit_expr_async(&mut self, later: &'ast ExprAsync) {
+        self.refused
+            .push((later.async_token.span, "a scope is only computed, it waits for nothing; write it without `async`"));
+    }
 
-    fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
+    fn visit_expr_closure(&mut self, closure: &'ast ExprClosure) {
+        // What it returns, it returns to the scope.
         let mut inside = Found::default();
         inside.visit_expr(&closure.body);
-        self.names.append(&mut inside.names);
+        let mut own = Names::default();
+        closure.inputs.iter().for_each(|input| own.visit_pat(input));
+        self.names.extend(inside.names.into_iter().filter(|name| !own.0.contains(name)));
+    }
+
+    // Items know none of the names around them.
+    fn visit_item(&mut self, _: &'ast Item) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::quote;
+
+    fn names(scope: TokenStream) -> Vec<String> {
+        let mut found = Found::default();
+        found.visit_expr(&syn::parse2(scope).expect("an expression"));
+        found.names.iter().map(Ident::to_string).collect()
+    }
+
+    #[test]
+    fn names_are_those_of_variables() {
+        for (scope, expected) in [
+            (quote!(user.tenant), vec!["user"]),
+            (quote!(helpers::user(&agent.tenant)), vec!["agent"]),
+            (quote!(Key { send: agent.tenant }), vec!["agent"]),
+            (quote!(text.split(|send| send == other)), vec!["other", "text"]),
+            (
+                quote!({
+                    fn inner(user: &User) -> Option<u8> {
+                        user.id()?;
+                        None
+                    }
+                    inner(agent)
+                }),
+                vec!["agent", "inner"],
+            ),
+        ] {
+            assert_eq!(names(scope.clone()), expected, "{scope}");
+        }
+    }
+
+    #[test]
+    fn names_in_a_macro_call_are_those_of_variables() {
+        for (scope, expected) in [
+            (quote!(format!("{tenant}/{user:?}")), vec!["tenant", "user"]),
+            (quote!(format!("{tenant:>width$.precision$}/{0:1$}", user)), vec!["precision", "tenant", "user", "width"]),
+            (quote!(format!("{{send}}{}", user.tenant)), vec!["user"]),
+            (quote!(format!("{send}", send = user.tenant)), vec!["user"]),
+            (quote!(format!("{}", Key { send: &user.tenant }.send)), vec!["Key", "user"]),
+            (quote!(format!("{}{:?}", helpers::user(agent), a..=b)), vec!["a", "agent", "b"]),
+            (quote!(matches!(user.kind, Kind::Admin) && a == b), vec!["a", "b", "user"]),
+            (quote!(matches!(a, _ if user == b)), vec!["_", "a", "b", "if", "user"]),
+        ] {
+            assert_eq!(names(scope.clone()), expected, "{scope}");
+        }
+    }
+
+    #[test]
+    fn a_scope_only_computes() {
+        let refused = |scope: TokenStream| {
+            let mut found = Found::default();
+            found.visit_expr(&syn::parse2(scope).expect("an expression"));
+            found.refused.len()
+        };
+        assert_eq!(refused(quote!(user.load().await)), 1);
+        assert_eq!(refused(quote!(user.id()?)), 1);
+        assert_eq!(
+            refused(quote!({
+                return;
+            })),
+            1
+        );
+        assert_eq!(refused(quote!(async { user.id() })), 1);
+        assert_eq!(refused(quote!(user.id().and_then(|id| Some(id?)))), 0);
+        assert_eq!(
+            refused(quote!({
+                fn inner() -> Option<u8> {
+                    None?;
+                    None
+                }
+                inner()
+            })),
+            0
+        );
     }
 }

@@ -82,7 +82,7 @@ impl Failed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that a JSON-RPC handler can return",
     label = "expected `Result<T, RpcError>` with a `T: Serialize`, an `RpcStream`, or an axum response",
-    note = "return `Result<T, E>` where `T: serde::Serialize` and `E: Into<RpcError>`"
+    note = "return `Result<T, E>` where `T: serde::Serialize` and `E: Into<RpcError>`; `T` is the value itself and not a `Json<T>`"
 )]
 pub trait IntoRpcResponse<Via>: Sized {
     /// Makes the response. Waits for a stream's first event.
