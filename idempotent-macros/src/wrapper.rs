@@ -250,21 +250,23 @@ impl Wrapper<'_> {
         let bindings = self.header_only().filter(|(_, argument)| is_used(argument)).map(|(index, argument)| {
             let variable = variable(index);
             let mut pattern = argument.pattern.clone();
-            ByReference(&self.annotation.options).visit_pat_mut(&mut pattern);
+            let mut by_reference = ByReference { options: &self.annotation.options, names: Vec::new() };
+            by_reference.visit_pat_mut(&mut pattern);
+            let names = by_reference.names;
+            // Names inside a macro call are guessed, so that not every one that is bound need be used.
+            let used = generated!(#(let _ = &#names;)*);
             match pattern {
-                Pat::Ident(PatIdent { subpat: None, .. }) => generated!(let #pattern = #variable;),
+                Pat::Ident(PatIdent { subpat: None, .. }) => generated!(let #pattern = #variable; #used),
                 // One that does not always match is refused in the user's function, and there alone.
-                _ => generated!(let #pattern = #variable else { return #runtime::Scope::global() };),
+                _ => generated!(let #pattern = #variable else { return #runtime::Scope::global() }; #used),
             }
         });
-        let names = self.names_in_scope();
         let argument = borrowed(&scope.value);
         let headers = self.headers();
         let (generics, bounds) = self.own_generics();
         Some(generated! {
             fn __idempotent_scope<#generics>(#used: &#headers) -> #runtime::Scope #bounds {
                 #(#bindings)*
-                #(let _ = &#names;)*
                 #runtime::scope(#argument)
             }
         })
@@ -341,8 +343,11 @@ impl Wrapper<'_> {
 }
 
 /// Takes `mut` and `ref` out of a pattern, since it binds by reference when matched against one, and every name that the
-/// scope does not use, since nobody would.
-struct ByReference<'a>(&'a Options);
+/// scope does not use, since nobody would. Keeps the names that are left.
+struct ByReference<'a> {
+    options: &'a Options,
+    names: Vec<Ident>,
+}
 
 impl VisitMut for ByReference<'_> {
     fn visit_pat_mut(&mut self, pattern: &mut Pat) {
@@ -350,8 +355,10 @@ impl VisitMut for ByReference<'_> {
         if let Pat::Ident(name) = pattern {
             name.by_ref = None;
             name.mutability = None;
-            if name.subpat.is_none() && !self.0.scope_uses(std::slice::from_ref(&name.ident)) {
+            if name.subpat.is_none() && !self.options.scope_uses(std::slice::from_ref(&name.ident)) {
                 *pattern = syn::parse_quote!(_);
+            } else {
+                self.names.push(name.ident.clone());
             }
         }
     }

@@ -4,7 +4,8 @@ use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::visit::Visit;
 use syn::{
-    Attribute, FnArg, GenericParam, Lifetime, Meta, Safety, Signature, Token, Type, TypeImplTrait, TypeReference,
+    Attribute, ConstParam, FnArg, GenericParam, Lifetime, LifetimeParam, Meta, Safety, Signature, Token, Type,
+    TypeImplTrait, TypeParam, TypeReference,
 };
 
 use super::{Handler, Mistakes};
@@ -50,6 +51,15 @@ fn check_qualifiers(signature: &Signature, mistakes: &mut Mistakes) {
 
 fn check_generics(signature: &Signature, mistakes: &mut Mistakes) {
     for parameter in &signature.generics.params {
+        let (GenericParam::Lifetime(LifetimeParam { attrs, .. })
+        | GenericParam::Type(TypeParam { attrs, .. })
+        | GenericParam::Const(ConstParam { attrs, .. })) = parameter;
+        if let Some(cfg) = attrs.iter().find(|attribute| attribute.path().is_ident("cfg")) {
+            mistakes.about(
+                cfg,
+                "a parameter that may be missing cannot be passed on; put `#[cfg(…)]` on two whole handlers",
+            );
+        }
         if let GenericParam::Lifetime(lifetime) = parameter {
             mistakes.about(
                 lifetime,
@@ -219,6 +229,9 @@ mod tests {
             ),
             quote!(
                 async fn send<'a>(name: Name<'a>) {}
+            ),
+            quote!(
+                async fn send<#[cfg(unix)] D>() {}
             ),
             quote!(
                 async fn send(user: &AuthUser) {}
