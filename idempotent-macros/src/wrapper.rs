@@ -342,7 +342,7 @@ impl Wrapper<'_> {
     }
 }
 
-/// Takes `mut` and `ref` out of a pattern, since it binds by reference when matched against one, and every name that the
+/// Takes `mut`, `ref` and `&` out of a pattern, since it binds by reference when matched against one, and every name that the
 /// scope does not use, since nobody would. Keeps the names that are left.
 struct ByReference<'a> {
     options: &'a Options,
@@ -351,6 +351,9 @@ struct ByReference<'a> {
 
 impl VisitMut for ByReference<'_> {
     fn visit_pat_mut(&mut self, pattern: &mut Pat) {
+        while let Pat::Reference(reference) = pattern {
+            *pattern = (*reference.pat).clone();
+        }
         syn::visit_mut::visit_pat_mut(self, pattern);
         if let Pat::Ident(name) = pattern {
             name.by_ref = None;
