@@ -13,9 +13,6 @@ pub use core::{
     clone::Clone,
     future::Future,
     marker::{Send, Sync},
-    option::Option::{self, None, Some},
-    primitive::str,
-    result::Result::{Err, Ok},
 };
 
 use crate::engine::SuppliesIdempotency;

@@ -48,6 +48,17 @@ impl Handler {
     /// without it.
     ///
     /// An attribute macro cannot know which it is; the compiler can, of an item.
+    ///
+    /// ```
+    /// use idempotent_build::syntax::Handler;
+    ///
+    /// let handler = Handler::parse(quote::quote!(async fn send(#[cfg(unix)] user: AuthUser, id: TaskId) -> Task {}))?;
+    /// let (predicate, with, without) = handler.under_cfg().expect("an argument under a cfg");
+    /// assert_eq!(predicate.to_string(), "unix");
+    /// assert_eq!((with.signature.inputs.len(), without.signature.inputs.len()), (2, 1));
+    /// assert!(with.under_cfg().is_none() && without.under_cfg().is_none());
+    /// # Ok::<(), syn::Error>(())
+    /// ```
     pub fn under_cfg(&self) -> Option<(TokenStream, Handler, Handler)> {
         let (place, cfg, predicate) = self.signature.inputs.iter().enumerate().find_map(|(place, input)| {
             let attributes = attributes_of(input);

@@ -10,7 +10,7 @@ use std::{marker::PhantomData, sync::Arc};
 
 use axum::{
     body::Body,
-    extract::{FromRequest, FromRequestParts, Request},
+    extract::{FromRequest, Request},
     response::Response,
 };
 use futures_core::future::BoxFuture;
@@ -33,7 +33,7 @@ use crate::{
     message_id::{Key, Scope},
     metrics::Outcome,
     rpc::{
-        Reply, RpcError, RpcRejection, body,
+        Reply, RpcError, body,
         call::{KeyRule, RpcCall},
         json_text::JsonText,
     },
@@ -240,6 +240,14 @@ where
     }
 }
 
+/// What a handler is run with under its claim.
+struct Execution<S> {
+    request: Request,
+    state: S,
+    reply: Reply,
+    extracting: Extracting,
+}
+
 /// A request in front of the gate, its header-only arguments extracted.
 struct Gated<C: 'static> {
     annotation: Annotation,
@@ -341,29 +349,4 @@ async fn admit<C: 'static>(idempotency: &Idempotency<C>, request: Keyed<'_>, wor
 
 fn refuse(refusal: Refusal, caller: &Caller) -> Served {
     Served { response: refusal.into_response(&caller.id, caller.dialect), outcome: Outcome::Refused }
-}
-
-/// What a handler is run with under its claim.
-struct Execution<S> {
-    request: Request,
-    state: S,
-    reply: Reply,
-    extracting: Extracting,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for extension::Dialect {
-    type Rejection = RpcRejection;
-
-    /// The dialect of the method that was called.
-    ///
-    /// # Rejections
-    ///
-    /// -32603 outside a JSON-RPC method.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        parts
-            .extensions
-            .get::<Self>()
-            .copied()
-            .ok_or_else(|| RpcRejection::error(RpcError::internal("Internal error"), JsonText::NULL))
-    }
 }

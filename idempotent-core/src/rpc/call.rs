@@ -2,11 +2,11 @@
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
-use axum::response::Response;
+use axum::{extract::FromRequestParts, response::Response};
 use bytes::Bytes;
 use http::{Uri, request::Parts};
 
-use super::{RpcError, json_text::JsonText};
+use super::{RpcError, RpcRejection, json_text::JsonText};
 use crate::{
     error::MAX_ECHOED_BYTES,
     extension::{A2A_VERSION, Dialect, version_is_served},
@@ -210,4 +210,21 @@ fn version_in_query(uri: &Uri) -> Option<String> {
 /// The call that a request carries, as the router left it for extractors.
 pub(crate) fn of(parts: &Parts) -> Option<Arc<RpcCall>> {
     parts.extensions.get::<Arc<RpcCall>>().cloned()
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Dialect {
+    type Rejection = RpcRejection;
+
+    /// The dialect of the method that was called.
+    ///
+    /// # Rejections
+    ///
+    /// -32603 outside a JSON-RPC method.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        parts
+            .extensions
+            .get::<Self>()
+            .copied()
+            .ok_or_else(|| RpcRejection::error(RpcError::internal("Internal error"), JsonText::NULL))
+    }
 }

@@ -1,6 +1,6 @@
 //! Real processes on one file, killed at any moment.
 //!
-//! The other processes are this test program again: each of the `#[ignore]`d tests below is what one of them does.
+//! The other processes are this test program again: each of the ignored tests below is what one of them does.
 
 use std::{
     collections::HashMap,
